@@ -28,7 +28,7 @@ run: packages := build
 run: deps
 	@$(configure)
 	@cmake --build --preset default --target dualgemm_cli
-	@scripts/run_demo build/default/bin/dualgemm
+	@scripts/bench/run_demo build/default/bin/dualgemm
 
 # One test more at a time than there are processors: some wait for a quiet one, or for a program that they start.
 test: packages := build test
@@ -42,7 +42,7 @@ test-cutlass: build
 
 asan tsan fuzz: packages := build test sanitize
 asan tsan: deps
-	@scripts/run_sanitized $@
+	@scripts/check/run_sanitized $@
 
 # The libraries alone: the tests and benchmarks of `build` are not in the wheel.
 wheel test-python: packages := build python
@@ -72,16 +72,16 @@ check: deps
 	@scripts/check_architecture
 	@scripts/check_docs
 	@scripts/check_prose
-	@scripts/check/python
+	@scripts/check_python
 	@scripts/tidy
 
 format: packages := check
 format: deps
 	@scripts/format
-	@scripts/check/python --fix
+	@scripts/check_python --fix
 
 fuzz: deps
-	@scripts/run_fuzzers $(FUZZ_SECONDS)
+	@scripts/check/run_fuzzers $(FUZZ_SECONDS)
 
 install: packages := build
 install: deps

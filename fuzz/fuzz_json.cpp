@@ -1,6 +1,6 @@
 // Any bytes as the JSON that Python writes: what another parser accepts is accepted, members are
-// parts of the text that are JSON themselves, and an edited text is read as the old one with the new
-// member.
+// parts of the text that are JSON themselves, and an edited text is read as the old one with the
+// new member.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,7 +1,7 @@
-// How much of the read bandwidth a call reaches: after each call the same number of bytes is read, plainly and by as many
-// threads. The memory of a shared machine changes by a half within seconds (docs/lab/cpu.md), so that a median of calls
-// over a peak of other seconds says as much of the neighbours as of the kernel; a call and the read beside it have the same
-// neighbours.
+// How much of the read bandwidth a call reaches: after each call the same number of bytes is read,
+// plainly and by as many threads. The memory of a shared machine changes by a half within seconds
+// (docs/lab/cpu.md), so that a median of calls over a peak of other seconds says as much of the
+// neighbours as of the kernel; a call and the read beside it have the same neighbours.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,6 @@
 // What a kernel's design must know of a GPU, asked of the current one: a table on stdout, JSON in a
-// file. Exit codes: 0 all that this GPU can answer was answered; 1 an error; 2 no GPU, or arguments.
+// file. Exit codes: 0 all that this GPU can answer was answered; 1 an error; 2 no GPU, or
+// arguments.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,5 @@
-// How fast the SMs' clock runs by the nanosecond timer, and how fine that and the events' timer are.
+// How fast the SMs' clock runs by the nanosecond timer, and how fine that and the events' timer
+// are.
 #include "bench/probes/kernels.hpp"
 #include "bench/probes/probe.hpp"
 #include "bench/probes/timing.hpp"

@@ -1,5 +1,6 @@
-// Whether a grid that was launched to overlap the one before it runs, and writes, before that one has ended: the manual's
-// words say so of a grid that does not wait (PTX ISA, "griddepcontrol"), and ptxsim's rule R21 rests on them.
+// Whether a grid that was launched to overlap the one before it runs, and writes, before that one
+// has ended: the manual's words say so of a grid that does not wait (PTX ISA, "griddepcontrol"),
+// and ptxsim's rule R21 rests on them.
 #include "bench/probes/kernels.hpp"
 #include "bench/probes/probe.hpp"
 #include "cuda/runtime/device_memory.hpp"

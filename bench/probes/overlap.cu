@@ -3,7 +3,8 @@
 
 namespace dualgemm::bench {
 
-// CTA 0 waits for the flag, which a later grid may set, or until its time is over; the others end at once.
+// CTA 0 waits for the flag, which a later grid may set, or until its time is over; the others end
+// at once.
 extern "C" __global__ void probe_watch(const __grid_constant__ WatchParams p) {
   if (p.lets_next_start) cuda::ptx::griddepcontrol_launch_dependents();
   if (blockIdx.x != 0) return;

@@ -55,8 +55,8 @@ class CheckpointLayer {
   // Sets n, k, how Gate and Up lie, and whether they have a bias; leaves everything else as it is.
   void describe(Problem& problem) const noexcept;
   // Sets gate, up, their scales and biases, alpha_gate and alpha_up for activations with this
-  // global scale (1 for activations that are not NVFP4). The pointers are valid as long as this layer, a copy of
-  // it, or the weights that prepare() makes of them are needed.
+  // global scale (1 for activations that are not NVFP4). The pointers are valid as long as this
+  // layer, a copy of it, or the weights that prepare() makes of them are needed.
   void attach_to(Buffers& buffers, float a_global_scale) const noexcept;
 
   struct Impl;  // of the library

@@ -219,7 +219,7 @@ typedef struct dualgemm_buffers {
   float alpha_up;   /**< dequantising global scale of A times that of Up; default 1 */
   const float* alpha_gate_per_batch; /**< optional [l]; replaces alpha_gate */
   const float* alpha_up_per_batch;   /**< optional [l]; replaces alpha_up */
-  /** contiguous groups: [l+1], first 0, last m, non-decreasing; cuda: read on the device, cut there */
+  /** contiguous groups: [l+1], first 0, last m, non-decreasing; cuda: read and cut on the device */
   const int32_t* expert_offsets;
   const int32_t* expert_rows; /**< masked groups: [l], each 0 .. m; cuda: likewise */
   void* d;

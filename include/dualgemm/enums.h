@@ -110,8 +110,8 @@
   X(kOptional, DUALGEMM_PREPARATION_OPTIONAL, 1, "optional", "saves work on every call") \
   X(kRequired, DUALGEMM_PREPARATION_REQUIRED, 2, "required", "run() takes prepared weights only")
 
-/* The order of prepared weights in memory: PreparedFormat; docs/formats.md, "Prepared weights". It decides which plans
- * they fit. */
+/* The order of prepared weights in memory: PreparedFormat; docs/formats.md, "Prepared weights". It
+ * decides which plans they fit. */
 #define DUALGEMM_PREPARED_FORMAT_TABLE(X) \
   X(kNone, DUALGEMM_PREPARED_NONE, 0, "none", "nothing to prepare") \
   X(kCpuPanels, DUALGEMM_PREPARED_CPU_PANELS, 1, "cpu_panels", "CPU, every instruction set: NVFP4 in panels of 16 columns") \
@@ -131,7 +131,8 @@
   X(kF32, DUALGEMM_BIAS_F32, 1, "f32", "one FP32 number for each row of Gate and of Up") \
   X(kBF16, DUALGEMM_BIAS_BF16, 2, "bf16", "one bf16 number for each row of Gate and of Up")
 
-/* Where the global scales of a tensor that quantize() writes or dequantize() reads come from: GlobalScaling. */
+/* Where the global scales of a tensor that quantize() writes or dequantize() reads come from:
+ * GlobalScaling. */
 #define DUALGEMM_GLOBAL_SCALING_TABLE(X) \
   X(kGiven, DUALGEMM_SCALING_GIVEN, 0, "given", "one for all, given") \
   X(kGivenPerBatch, DUALGEMM_SCALING_GIVEN_PER_BATCH, 1, "given_per_batch", "one for each batch or expert, given") \

@@ -167,9 +167,9 @@ Status convert_scale_layout(const uint8_t* src, ScaleLayout src_layout, int64_t 
 Status swap_nibbles(const uint8_t* src, uint8_t* dst, int64_t bytes);
 
 // ggml's NVFP4 rows: ggml blocks of 64 values = 4 scale bytes + 32 code bytes; in a 16-block the
-// low nibbles are elements 0-7. cols % 64 == 0. A permutation of bytes both ways, but for NaN scales:
-// ggml reads 0x7F as 0, so from_ggml_nvfp4 maps it to 0, and 0xFF as 480, which E4M3 lacks, so
-// from_ggml_nvfp4 refuses it; to_ggml_nvfp4 refuses both.
+// low nibbles are elements 0-7. cols % 64 == 0. A permutation of bytes both ways, but for NaN
+// scales: ggml reads 0x7F as 0, so from_ggml_nvfp4 maps it to 0, and 0xFF as 480, which E4M3 lacks,
+// so from_ggml_nvfp4 refuses it; to_ggml_nvfp4 refuses both.
 Status from_ggml_nvfp4(const uint8_t* ggml_blocks, int64_t rows, int64_t cols, uint8_t* codes,
                        uint8_t* scales_linear);
 Status to_ggml_nvfp4(const uint8_t* codes, const uint8_t* scales_linear, int64_t rows, int64_t cols,

@@ -1,4 +1,5 @@
-// One product, with the same formats, layouts, groups, outputs and prepared weights as the dual one:
+// One product, with the same formats, layouts, groups, outputs and prepared weights as the dual
+// one:
 //
 //   D[l] = alpha * A[l] * W[l]^T + bias[l] + residual[l]
 //   A: m x k    W: n x k    D and the residual: m x n    bias: n

@@ -55,8 +55,8 @@ struct MlpProblem {
 // As Buffers and LinearBuffers; what is not said here is said there.
 struct MlpBuffers {
   const void* x = nullptr;
-  // Read: with quantize_x and kGiven [1], kGivenPerBatch [l]: dequantising; else null. The alphas of
-  // Gate and Up contain it, too.
+  // Read: with quantize_x and kGiven [1], kGivenPerBatch [l]: dequantising; else null. The alphas
+  // of Gate and Up contain it, too.
   const float* x_global_scale = nullptr;
   const void* gate = nullptr;
   const uint8_t* gate_scales = nullptr;

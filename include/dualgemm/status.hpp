@@ -28,9 +28,9 @@ class [[nodiscard]] Status {
  public:
   Status() noexcept = default;  // ok
 
-  // Message pattern: "argument: observed; rule", e.g. "k: 4090; must be a multiple of 16". Each part
-  // is fit for a terminal: control characters, and what is no UTF-8, stand as "\x1b"; what is longer
-  // than its place has "..." in its middle.
+  // Message pattern: "argument: observed; rule", e.g. "k: 4090; must be a multiple of 16". Each
+  // part is fit for a terminal: control characters, and what is no UTF-8, stand as "\x1b"; what is
+  // longer than its place has "..." in its middle.
   static Status error(StatusCode code, std::string argument, std::string observed,
                       std::string rule);
   static Status invalid(std::string argument, std::string observed, std::string rule) {

@@ -1,7 +1,7 @@
 // What the last call of a thread returned. Kept in two keys of pthreads and not in thread_local
-// variables: one with a destructor makes the first call of a thread abort when there is no memory to
-// register it, keeps the library loaded until the thread ends, and the memory of any other one is
-// allocated by the dynamic linker, which ends the process when it cannot be. Storing under a key
+// variables: one with a destructor makes the first call of a thread abort when there is no memory
+// to register it, keeps the library loaded until the thread ends, and the memory of any other one
+// is allocated by the dynamic linker, which ends the process when it cannot be. Storing under a key
 // fails at worst, and then a status or its text is missing.
 #include "capi/error.hpp"
 

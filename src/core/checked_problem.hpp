@@ -1,5 +1,5 @@
-// A problem that keeps every rule of validate(), with its defaults filled in. There is no other way to
-// get one, so that a function that takes it checks nothing again.
+// A problem that keeps every rule of validate(), with its defaults filled in. There is no other way
+// to get one, so that a function that takes it checks nothing again.
 #pragma once
 
 #include "core/problem.hpp"

@@ -12,8 +12,8 @@ Problem shared_part(const LinearProblem& problem);
 // scales begins: 128 rows of swizzled ones, and 16 columns of a quantised D.
 int64_t first_row_of_up(int64_t n, ScaleLayout scale_layout) noexcept;
 
-// As dualgemm::dual_problem() and dual_buffers(), with Up from this row on. Precondition: the former
-// would be ok.
+// As dualgemm::dual_problem() and dual_buffers(), with Up from this row on. Precondition: the
+// former would be ok.
 Problem dual_problem(const LinearProblem& problem, int64_t first_row_of_up) noexcept;
 Buffers dual_buffers(const LinearProblem& problem, const LinearBuffers& buffers,
                      int64_t first_row_of_up) noexcept;

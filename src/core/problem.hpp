@@ -70,8 +70,9 @@ struct RowGroup {
                            // kContiguous + swizzled, unless rows name their experts
   int64_t d_sf_row_begin;  // the same for D, whose scale layout may be the other one
 };
-// The problem.l groups, one after the other; with Buffers::row_experts the runs of neighbouring rows
-// of the same expert, up to m of them, in ascending order of rows. Precondition: validated buffers.
+// The problem.l groups, one after the other; with Buffers::row_experts the runs of neighbouring
+// rows of the same expert, up to m of them, in ascending order of rows. Precondition: validated
+// buffers.
 class RowGroups {
  public:
   RowGroups(const Problem& problem, const Buffers& buffers) noexcept

@@ -1,5 +1,5 @@
-// quantize_nvfp4() and its inverse: a matrix of the host, every argument checked. What is not finite
-// is looked for before anything is written. docs/formats.md, "Quantisation recipe".
+// quantize_nvfp4() and its inverse: a matrix of the host, every argument checked. What is not
+// finite is looked for before anything is written. docs/formats.md, "Quantisation recipe".
 #include <bit>
 #include <cmath>
 #include <cstring>

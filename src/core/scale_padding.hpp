@@ -18,8 +18,8 @@ void clear_scale_padding(const ResolvedProblem& problem, const Buffers& buffers)
 void clear_tile_padding(const ScaleMap& map, uint8_t* scales, int64_t begin, int64_t rows) noexcept;
 
 // Rows of swizzled scales that suffice however `rows` rows fall to `experts` contiguous ones: the
-// most tiles come from one row in as many experts as possible and the rest in one. At least those of
-// one matrix of `rows` rows, which row_experts make of A and D.
+// most tiles come from one row in as many experts as possible and the rest in one. At least those
+// of one matrix of `rows` rows, which row_experts make of A and D.
 constexpr int64_t most_padded_rows(int64_t rows, int64_t experts) noexcept {
   const int64_t busy = std::min(rows, experts);
   return (busy + (rows - busy) / 128) * 128;

@@ -92,7 +92,8 @@ struct Engine {
                float* c);
 };
 
-// What the sums of one operand's panel become before the activation: alpha * row scale * sum + bias.
+// What the sums of one operand's panel become before the activation: alpha * row scale * sum +
+// bias.
 struct PanelFactors {
   float alpha;
   const float* bias;  // 16 columns; -0 adds nothing

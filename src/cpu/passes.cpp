@@ -165,8 +165,8 @@ void epilogue_unit(const Work& work, const WeightSource& source, const Product& 
   }
 }
 
-// Where up to kMaxHeight rows of a panel go: D's columns from `first` on have `count` columns of one
-// operand. cols 0: none of them is the panel's.
+// Where up to kMaxHeight rows of a panel go: D's columns from `first` on have `count` columns of
+// one operand. cols 0: none of them is the panel's.
 DTile part_of(const RowChunk& rows, int64_t row, int64_t panel, int64_t first,
               int64_t count) noexcept {
   const int64_t col = panel * kPanelN;

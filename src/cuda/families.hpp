@@ -12,9 +12,9 @@ std::span<const KernelFamily* const> families();
 // null: no kernel of `isa` has this id.
 const KernelFamily* find_family(KernelId id, Isa isa);
 
-// Kernel, shape and grid of the plan, whose problem, isa, prepared and unaligned are set: of the families
-// of that instruction set that support it the one whose kernel should take the least time, or what
-// the constraints demand.
+// Kernel, shape and grid of the plan, whose problem, isa, prepared and unaligned are set: of the
+// families of that instruction set that support it the one whose kernel should take the least time,
+// or what the constraints demand.
 Status choose_family(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints);
 
 }  // namespace dualgemm::cuda

@@ -1,5 +1,5 @@
-// The kernels that a plan may name. A name may be that of several, of which each has its problems: --config
-// and Plan::kernel have names, everything else compares ids.
+// The kernels that a plan may name. A name may be that of several, of which each has its problems:
+// --config and Plan::kernel have names, everything else compares ids.
 #pragma once
 
 #include <cstdint>

@@ -10,23 +10,15 @@
 namespace dualgemm::reference {
 namespace {
 
-constexpr double kRound = 0x1p-24;  // u: largest relative error of one rounding to FP32
+using core::Bounded;
+using core::kRound;
+
 constexpr double kTiny = 0x1p-149;  // at least the absolute error of a result that is subnormal
 // What subnormal partial sums add for each k: 17 roundings of 2^-150 a block, 16 of them scaled by
 // up to 448.
 constexpr double kPartialTiny = 0x1p-140;
-// What exp, sigmoid, erf and tanh of a backend may lose, in u. A contract, not a measurement:
-// docs/numerics.md lists what the backends achieve.
-constexpr double kFunctionRounds = 16.0;
-constexpr double kSigmoidFloor = 0x1p-124;  // below this a sigmoid may be flushed to 0
 constexpr double kTensorCoreK = 64.0;       // elements of a step of kTensorCoreStep
 constexpr double kTensorCoreCut = 0x1p-35;  // of the largest magnitude: what one term may lose
-constexpr double kSlope = 1.13;  // >= |f'| of silu (1.100), gelu_erf (1.129), gelu_tanh (1.129)
-
-// A value and the bound on its error.
-struct Bounded {
-  double value, error;
-};
 
 // alpha * row_scale * accumulator: two roundings, in any association.
 Bounded scaled(const Accumulator& acc, double alpha, double row_scale, double acc_error) {
@@ -49,43 +41,6 @@ Bounded product_of_gate(const Element& element, int64_t k, Accumulation accumula
   return plus(scaled(element.gate, element.alpha_gate, element.row_scale,
                      accumulator_error(element.gate, k, accumulation)),
               element.bias_gate);
-}
-
-// x * sigmoid(alpha * x).
-Bounded sigmoid_weighted(double alpha, Bounded x) {
-  const double argument = alpha * x.value, weight = core::sigmoid(argument);
-  const double value = x.value * weight;
-  // Rounding the argument moves log(sigmoid) by 1 - sigmoid times its absolute error.
-  const double rounds = kFunctionRounds + 2.0 * (1.0 - weight) * std::abs(argument);
-  return {value, kSlope * x.error + rounds * kRound * std::abs(value) +
-                     kSigmoidFloor * (std::abs(x.value) + x.error)};
-}
-
-// The factor of D that depends on g alone.
-Bounded gate_factor(const core::ResolvedActivation& act, Bounded g) {
-  const double x = g.value;
-  switch (act.kind) {
-    case ActivationKind::kSilu:
-      return sigmoid_weighted(1.0, g);
-    case ActivationKind::kClampedSwiglu:
-    case ActivationKind::kSwigluOai:  // a clamp is exact and brings neighbours no further apart
-      return sigmoid_weighted(act.alpha, {core::clamp_above(x, act.limit), g.error});
-    case ActivationKind::kGeluErf:
-    case ActivationKind::kGeluTanh:  // 1 + erf and 1 + tanh may cancel: absolute error of a few u
-      return {core::activate(act, x, 1.0),
-              kSlope * g.error + kFunctionRounds * kRound * (std::abs(x) + g.error)};
-    case ActivationKind::kRelu2: {
-      const double positive = core::clamp_below(x, 0.0), value = positive * positive;
-      return {value, (2.0 * positive + g.error) * g.error + 2.0 * kRound * value};
-    }
-    case ActivationKind::kSigmoid: {
-      const double value = core::sigmoid(x);
-      return {value, 0.25 * g.error + kFunctionRounds * kRound * value + kSigmoidFloor};
-    }
-    case ActivationKind::kIdentity:
-      break;
-  }
-  return g;
 }
 
 // The factor of D that depends on u alone.
@@ -234,7 +189,7 @@ Interval output_interval(const Element& element, const core::ResolvedActivation&
   const Bounded u = plus(scaled(element.up, element.alpha_up, element.row_scale,
                                 accumulator_error(element.up, k, accumulation)),
                          element.bias_up);
-  const Bounded f = gate_factor(act, g), y = up_factor(act, u);
+  const Bounded f = core::gate_factor(act, g), y = up_factor(act, u);
   const double f_most = std::abs(f.value) + f.error, y_most = std::abs(y.value) + y.error;
   const double error = std::abs(f.value) * y.error + y_most * f.error +
                        3.0 * kRound * f_most * y_most + kTiny * (1.0 + f_most) * (1.0 + y_most);

@@ -1,5 +1,5 @@
-// Which sanitizer this program is built with: some tests cannot run under one, and sweeps over numbers need not be as fine
-// there, where only addresses and threads are watched.
+// Which sanitizer this program is built with: some tests cannot run under one, and sweeps over
+// numbers need not be as fine there, where only addresses and threads are watched.
 #pragma once
 
 namespace dualgemm::test {

@@ -17,8 +17,8 @@ inline constexpr double kResolution = 0.005;
 
 enum class Comparison { kFaster, kSlower, kTied };
 
-// How two cases compare, from the interval of the first one's time over the second one's. Tied: the interval
-// holds 1, or a value within kResolution of it, or is not known.
+// How two cases compare, from the interval of the first one's time over the second one's. Tied: the
+// interval holds 1, or a value within kResolution of it, or is not known.
 Comparison compare(const Interval& ratio) noexcept;
 
 // Samples that a spread needs: a quartile of fewer is one of the samples themselves.

@@ -1,5 +1,5 @@
-// Middles of measured values, and how far the true ones may lie from them. Nothing is assumed of the
-// noise but that the values are independent of each other.
+// Middles of measured values, and how far the true ones may lie from them. Nothing is assumed of
+// the noise but that the values are independent of each other.
 #pragma once
 
 #include <vector>
@@ -21,11 +21,11 @@ struct Interval {
 
 // The interval from the k-th smallest to the k-th largest value holds the median of what the values
 // are drawn from unless fewer than k of them fall on one side of it, which a fair coin's binomial
-// distribution gives the chance of. The narrowest such interval with at least kConfidence; below six
-// values no one has that, and the interval is from the smallest to the largest, with a confidence of
-// 1 - 2^(1 - n): 0.5 of two values, 0.75 of three, none of one.
-// Values drawn from several distributions make it no less sure for the median of their mixture
-// (Hoeffding 1956: a sum of unequal coins has a narrower distribution than one of equal coins).
+// distribution gives the chance of. The narrowest such interval with at least kConfidence; below
+// six values no one has that, and the interval is from the smallest to the largest, with a
+// confidence of 1 - 2^(1 - n): 0.5 of two values, 0.75 of three, none of one. Values drawn from
+// several distributions make it no less sure for the median of their mixture (Hoeffding 1956: a sum
+// of unequal coins has a narrower distribution than one of equal coins).
 Interval median_interval(std::vector<double> values);
 
 struct Estimate {

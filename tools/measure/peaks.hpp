@@ -36,8 +36,8 @@ struct PeakOptions {
   int64_t read_bytes = int64_t{1} << 30;  // of the read buffer; 0 = skip the bandwidth
 };
 
-// threads <= 0: as many as a call has by default at the most. Takes two to five seconds. Never fails: what cannot
-// be measured stays 0.
+// threads <= 0: as many as a call has by default at the most. Takes two to five seconds. Never
+// fails: what cannot be measured stays 0.
 Peaks measure_peaks(int threads);
 Peaks measure_peaks(int threads, const PeakOptions& options);
 
@@ -56,8 +56,8 @@ struct PeakCase {
 // long as the cases.
 std::vector<PeakCase> peak_cases(int threads, const PeakOptions& options);
 
-// The peaks that timed peak cases show: `timings[i]` is of `cases[i]`. A case without a sample shows
-// none, so that its peak stays 0: unknown.
+// The peaks that timed peak cases show: `timings[i]` is of `cases[i]`. A case without a sample
+// shows none, so that its peak stays 0: unknown.
 Peaks peaks_of(std::span<const PeakCase> cases, std::span<const CaseTimes> timings, int threads);
 
 }  // namespace dualgemm::measure

@@ -1,6 +1,6 @@
-// Times cases on a machine that is not ours alone: in rounds, each of which samples every case once,
-// so that what disturbs one of them disturbs the others, too. Nothing is thrown away and nothing is
-// waited for: cases are compared round by round. docs/performance.md tells why.
+// Times cases on a machine that is not ours alone: in rounds, each of which samples every case
+// once, so that what disturbs one of them disturbs the others, too. Nothing is thrown away and
+// nothing is waited for: cases are compared round by round. docs/performance.md tells why.
 #pragma once
 
 #include <cstdint>

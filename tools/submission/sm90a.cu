@@ -1,6 +1,6 @@
 // The CUDA part of a submission for sm_90a: the two instances of the kernel that the challenge's
-// shapes are given to, the preparation of A, and both launches cut to the challenge's operands, which
-// tests/kernels/submission compares with the library's.
+// shapes are given to, the preparation of A, and both launches cut to the challenge's operands,
+// which tests/kernels/submission compares with the library's.
 #include <span>
 
 #include "cuda/kernels/sm90a/entries.cuh"
@@ -42,7 +42,8 @@ struct Choice {
   sm90a::Schedule schedule;
 };
 
-// Few rows, for which the library has tiles of their own, get the smaller one of those that are here.
+// Few rows, for which the library has tiles of their own, get the smaller one of those that are
+// here.
 Choice choose(const Operands& o, int num_sms) {
   const sm90a::TuningRow& row =
       sm90a::choose_row(sm90a::tuning_table(), {o.m, o.n, o.k, o.l}, num_sms);

@@ -7,8 +7,9 @@
 namespace dualgemm::verify {
 
 // Y of `buffers`, all of them host memory, with the weights themselves (prepared ones are not
-// looked at); a residual as it was before the run. X is what the library's quantiser makes of it, H what the definition gives, stored as
-// the problem says. gate_up, down: what computed the two products.
+// looked at); a residual as it was before the run. X is what the library's quantiser makes of it, H
+// what the definition gives, stored as the problem says. gate_up, down: what computed the two
+// products.
 //
 // An element of Y may differ from the definition by as much as
 // - the bound of the second product (docs/numerics.md) for any H that may have been stored,

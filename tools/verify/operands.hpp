@@ -61,8 +61,8 @@ struct Output {
   void poison() noexcept;
 };
 
-// The same (problem, kind, seed, groups) gives the same bytes on every machine and for any number of
-// threads. `groups` counts where the problem has some.
+// The same (problem, kind, seed, groups) gives the same bytes on every machine and for any number
+// of threads. `groups` counts where the problem has some.
 Expected<Operands> random_operands(const Problem& problem, RandomKind kind, uint64_t seed,
                                    const RandomGroups& groups = {});
 

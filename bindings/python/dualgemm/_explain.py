@@ -16,6 +16,8 @@ from ._products import layers_of
 from ._quantized import Scalar
 from .weights import Weights
 
+__all__ = ["explain", "plans_kept"]
+
 _PLAN_TYPES = {
     torch.uint8: "e2m1",
     torch.float4_e2m1fn_x2: "e2m1",

@@ -1,4 +1,4 @@
-"""The names that arguments take, for type checkers; the library reads them (enums.h), a test compares both."""
+"""The names that arguments take, for type checkers. Made by write_names.py from enums.h; not to be edited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch.ops.dualgemm: schemas and tags. The kernels are in _torch.so, on torch's stable ABI, the fakes in _schemas.py.
+"""torch.ops.dualgemm, loaded: what _schemas.py defines, with the kernels of _torch.so, on torch's stable ABI.
 
 Importing this module loads that library, once.
 """
@@ -18,48 +18,6 @@ from ._errors import InvalidArgument
 _TORCH = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
 PATH = _library.file_of_package("_torch.so")
 
-_FACTORS = (
-    "Tensor? alpha_gate=None, Tensor? alpha_up=None, Tensor? a_row_scale=None, Tensor? bias_gate=None, "
-    "Tensor? bias_up=None, *, str activation='silu', float? act_alpha=None, float? act_beta=None, "
-    "float? act_limit=None"
-)
-_CHOICE = "str scale_layout='auto', bool batch_invariant=False, str strategy='auto', str config=''"
-_A = "Tensor a, Tensor? a_scales"
-_GATE_UP = "Tensor gate, Tensor gate_scales, Tensor up, Tensor up_scales"
-_ANY_WEIGHTS = "Tensor? gate, Tensor? gate_scales, Tensor? up, Tensor? up_scales, Tensor? packed, SymInt n, SymInt l"
-_LINEAR = (
-    "Tensor? w, Tensor? w_scales, Tensor? packed, SymInt n, SymInt l, Tensor? offsets=None, Tensor? m_indices=None, "
-    "Tensor? masked_m=None, Tensor? alpha=None, Tensor? bias=None, Tensor? residual=None, Tensor? a_row_scale=None, *"
-)
-
-# name -> arguments up to the output's; where a product's D is wide, there is an out_dtype and a form with out.
-_WIDE = {
-    "glu": (f"{_A}, {_GATE_UP}, {_FACTORS}", _CHOICE),
-    "glu_packed": (f"{_A}, Tensor packed, SymInt n, SymInt l, {_FACTORS}", _CHOICE),
-    "m_grouped_glu_contiguous": (f"{_A}, {_ANY_WEIGHTS}, Tensor? offsets, Tensor? m_indices, {_FACTORS}", _CHOICE),
-    "m_grouped_glu_masked": (f"{_A}, {_ANY_WEIGHTS}, Tensor masked_m, {_FACTORS}", _CHOICE),
-    "linear": (f"{_A}, {_LINEAR}", _CHOICE),
-}
-_QUANTIZE = "Tensor x, Tensor? global_scale=None, *, str scale_layout='linear', bool four_over_six=False, bool per_row=False"
-_NVFP4 = f"{_A}, {_ANY_WEIGHTS}, float d_global_scale, {_FACTORS}, str d_scale_layout='linear', {_CHOICE}"
-
-
-def _schemas() -> list[str]:
-    schemas = []
-    for name, (first, last) in _WIDE.items():
-        schemas.append(f"{name}({first}, ScalarType? out_dtype=None, {last}) -> Tensor")
-        schemas.append(f"{name}.out({first}, {last}, Tensor(a!) out) -> ()")
-    return schemas + [
-        f"glu_nvfp4({_NVFP4}) -> (Tensor, Tensor)",
-        f"glu_nvfp4.out({_NVFP4}, Tensor(a!) out_codes, Tensor(b!) out_scales) -> ()",
-        f"pack_weights({_GATE_UP}, *, ScalarType a_dtype, str scale_layout='auto') -> Tensor",
-        "pack_linear(Tensor w, Tensor w_scales, *, ScalarType a_dtype, str scale_layout='auto') -> Tensor",
-        f"quantize_nvfp4({_QUANTIZE}) -> (Tensor, Tensor, Tensor)",
-        f"quantize_nvfp4.out({_QUANTIZE}, Tensor(a!) out_codes, Tensor(b!) out_scales, Tensor(c!) out_global_scale) -> ()",
-        "dequantize_nvfp4(Tensor codes, Tensor scales, Tensor global_scale, *, ScalarType dtype=float, "
-        "str scale_layout='auto') -> Tensor",
-    ]
-
 
 def _load() -> None:
     if _TORCH < (2, 10):
@@ -70,11 +28,11 @@ def _load() -> None:
             "and build it again"
         )
     library = torch.library.Library("dualgemm", "DEF")
-    for schema in _schemas():
+    for schema in (form for operator in _schemas.OPERATORS.values() for form in operator.forms()):
         library.define(schema, tags=(torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order))
     torch.ops.load_library(str(PATH))
     globals()["_KEPT"] = library  # its end would take the schemas away
-    _schemas.register()
+    _schemas.register_fakes()
     _vmap.register()
 
 

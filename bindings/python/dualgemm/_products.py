@@ -12,6 +12,8 @@ from ._names import Activation, OwnLayout, ScaleLayout, Strategy
 from ._operators import check_no_grad, check_storage, refuse_grad, tensor, wants_derivative
 from ._quantized import QuantizedTensor, Scalar, call, check_quantized_out, number, scalar_tensor
 
+__all__ = ["glu", "glu_nvfp4", "linear"]
+
 _ops = torch.ops.dualgemm
 # The overloads themselves: torch.ops.dualgemm.glu would look for one on every call, 1 us.
 _glu, _glu_out = _ops.glu.default, _ops.glu.out

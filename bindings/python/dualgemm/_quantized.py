@@ -12,6 +12,8 @@ from ._errors import InvalidArgument, translate
 from ._names import OwnLayout, ScaleLayout
 from ._operators import check_storage, refuse_grad, tensor
 
+__all__ = ["QuantizedTensor", "dequantize", "quantize", "swap_nibbles", "swizzle_scales", "unswizzle_scales"]
+
 _ops = torch.ops.dualgemm
 # The overloads themselves: torch.ops.dualgemm.quantize_nvfp4 would look for one on every call, 1 us.
 _quantize, _quantize_out = _ops.quantize_nvfp4.default, _ops.quantize_nvfp4.out

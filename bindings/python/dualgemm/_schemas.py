@@ -1,11 +1,14 @@
-"""Fakes of torch.ops.dualgemm: shapes from shapes alone, so that M stays symbolic.
+"""The operators of torch.ops.dualgemm: each one's schema, and the shapes of its results from shapes alone.
 
-They refuse what a kernel would refuse of shapes and dtypes, so that meta tensors and compilers learn of it, too.
+Schemas are read by torch, so that names say which argument is meant wherever Python looks at one. The shape functions serve
+fake and meta tensors, M stays symbolic; they refuse what a kernel would refuse of shapes and dtypes, so that compilers learn
+of it, too. The kernels are in src/, argument by argument in the schema's order.
 """
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Optional
 
 import torch
 from torch import Tensor
@@ -14,6 +17,71 @@ from ._errors import InvalidArgument
 
 _PACKED_CODES = (torch.uint8, torch.float4_e2m1fn_x2)
 _WIDE_TYPES = (torch.float16, torch.bfloat16, torch.float32)
+_Shapes = Callable[..., Any]
+
+
+class Operator(NamedTuple):
+    """shapes: takes the arguments by name and returns new tensors. outputs: names of the results in the form ``.out``, which
+    has no out_dtype; none: there is no such form. rows: the arguments that vmap may fold into the rows of one call, the rows
+    themselves first."""
+
+    schema: str
+    shapes: _Shapes
+    outputs: tuple[str, ...]
+    rows: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.schema.split("(", 1)[0]
+
+    def forms(self) -> Iterator[str]:
+        """The schemas to define: the operator's and that of its form ``.out``."""
+        yield self.schema
+        if self.outputs:
+            arguments = self.schema[len(self.name) :].rpartition(") -> ")[0].replace("ScalarType? out_dtype=None, ", "")
+            written = (f"Tensor({mark}!) {name}" for mark, name in zip("abc", self.outputs))
+            yield f"{self.name}.out{arguments}, {', '.join(written)}) -> ()"
+
+    def bind(self, arguments: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
+        """The arguments that were passed, by their names in the schema."""
+        return {**dict(zip(self.argument_names(), arguments)), **named}
+
+    def argument_names(self) -> list[str]:
+        return [argument.name for argument in overload(self.name)._schema.arguments]
+
+
+def overload(name: str, form: str = "default") -> Any:
+    return getattr(getattr(torch.ops.dualgemm, name), form)
+
+
+OPERATORS: dict[str, Operator] = {}
+
+
+def _operator(schema: str, *, outputs: tuple[str, ...] = (), rows: tuple[str, ...] = ()) -> Callable[[_Shapes], _Shapes]:
+    def add(shapes: _Shapes) -> _Shapes:
+        made = Operator(schema, shapes, outputs, rows)
+        OPERATORS[made.name] = made
+        return shapes
+
+    return add
+
+
+# ---- what several schemas have --------------------------------------------------------------------------------------------
+
+_A = "Tensor a, Tensor? a_scales"
+_GATE_UP = "Tensor gate, Tensor gate_scales, Tensor up, Tensor up_scales"
+_ANY_WEIGHTS = "Tensor? gate, Tensor? gate_scales, Tensor? up, Tensor? up_scales, Tensor? packed, SymInt n, SymInt l"
+_FACTORS = (
+    "Tensor? alpha_gate=None, Tensor? alpha_up=None, Tensor? a_row_scale=None, Tensor? bias_gate=None, "
+    "Tensor? bias_up=None, *, str activation='silu', float? act_alpha=None, float? act_beta=None, "
+    "float? act_limit=None"
+)
+_CHOICE = "str scale_layout='auto', bool batch_invariant=False, str strategy='auto', str config=''"
+_WIDE = f"ScalarType? out_dtype=None, {_CHOICE}"
+_ROWS = ("a", "a_scales", "a_row_scale")
+
+
+# ---- what several shape functions have ------------------------------------------------------------------------------------
 
 
 def _swizzled_span(rows: int, blocks: int) -> int:
@@ -25,18 +93,6 @@ def _row_count(x: Tensor) -> int:
     for size in x.shape[:-1]:
         rows *= size
     return rows
-
-
-def _register(name: str, shapes: Any) -> None:
-    """register_fake, for tensors on one device."""
-
-    def checked(*arguments: Any, **named: Any) -> Any:
-        devices = {value.device for value in (*arguments, *named.values()) if isinstance(value, Tensor)}
-        if len(devices) > 1:
-            raise InvalidArgument("tensors", f"on {sorted(map(str, devices))}", "must be on one device")
-        return shapes(*arguments, **named)
-
-    torch.library.register_fake(f"dualgemm::{name}", checked)
 
 
 def _check(holds: Any, name: str, observed: str, rule: str) -> None:
@@ -76,35 +132,50 @@ def _new_d(a: Tensor, columns: Any, out_dtype: Optional[torch.dtype]) -> Tensor:
     return a.new_empty((*a.shape[:-1], columns), dtype=dtype)
 
 
-def _glu(a, a_scales, gate, gate_scales, up, up_scales, *factors, out_dtype=None, **choice):  # type: ignore[no-untyped-def]
-    columns = _columns(a)
-    _check_matrix("gate", gate, columns)
-    _check_matrix("up", up, columns, gate)
-    return _new_d(a, gate.shape[-2], out_dtype)
+# ---- the operators --------------------------------------------------------------------------------------------------------
 
 
-def _glu_packed(a, a_scales, packed, n, l, *factors, out_dtype=None, **choice):  # type: ignore[no-untyped-def]
-    _columns(a)
-    return _new_d(a, n, out_dtype)
-
-
-def _grouped(  # type: ignore[no-untyped-def]
-    a, a_scales, gate, gate_scales, up, up_scales, packed, n, l, *rest, out_dtype=None, **choice
-):
+@_operator(
+    f"m_grouped_glu_contiguous({_A}, {_ANY_WEIGHTS}, Tensor? offsets, Tensor? m_indices, {_FACTORS}, {_WIDE}) -> Tensor",
+    outputs=("out",),
+)
+@_operator(f"m_grouped_glu_masked({_A}, {_ANY_WEIGHTS}, Tensor masked_m, {_FACTORS}, {_WIDE}) -> Tensor", outputs=("out",))
+@_operator(f"glu({_A}, {_GATE_UP}, {_FACTORS}, {_WIDE}) -> Tensor", outputs=("out",), rows=_ROWS)
+def _glu(
+    a: Tensor, gate: Optional[Tensor], up: Optional[Tensor], n: Any = 0, out_dtype: Optional[torch.dtype] = None, **_: Any
+) -> Tensor:
     columns = _columns(a)
     _check_matrix("gate", gate, columns)
     _check_matrix("up", up, columns, gate)
     return _new_d(a, n if gate is None else gate.shape[-2], out_dtype)
 
 
-def _linear(a, a_scales, w, w_scales, packed, n, l, *rest, out_dtype=None, **choice):  # type: ignore[no-untyped-def]
+@_operator(f"glu_packed({_A}, Tensor packed, SymInt n, SymInt l, {_FACTORS}, {_WIDE}) -> Tensor", outputs=("out",), rows=_ROWS)
+def _glu_packed(a: Tensor, n: Any, out_dtype: Optional[torch.dtype] = None, **_: Any) -> Tensor:
+    _columns(a)
+    return _new_d(a, n, out_dtype)
+
+
+@_operator(
+    f"linear({_A}, Tensor? w, Tensor? w_scales, Tensor? packed, SymInt n, SymInt l, Tensor? offsets=None, "
+    "Tensor? m_indices=None, Tensor? masked_m=None, Tensor? alpha=None, Tensor? bias=None, Tensor? residual=None, "
+    f"Tensor? a_row_scale=None, *, {_WIDE}) -> Tensor",
+    outputs=("out",),
+    rows=_ROWS,
+)
+def _linear(a: Tensor, w: Optional[Tensor], n: Any, out_dtype: Optional[torch.dtype] = None, **_: Any) -> Tensor:
     _check_matrix("w", w, _columns(a))
     return _new_d(a, n if w is None else w.shape[-2], out_dtype)
 
 
-def _glu_nvfp4(  # type: ignore[no-untyped-def]
-    a, a_scales, gate, gate_scales, up, up_scales, packed, n, l, d_global_scale, *factors, d_scale_layout="linear", **choice
-):
+@_operator(
+    f"glu_nvfp4({_A}, {_ANY_WEIGHTS}, float d_global_scale, {_FACTORS}, str d_scale_layout='linear', {_CHOICE})"
+    " -> (Tensor, Tensor)",
+    outputs=("out_codes", "out_scales"),
+)
+def _glu_nvfp4(
+    a: Tensor, gate: Optional[Tensor], up: Optional[Tensor], n: Any, d_scale_layout: str = "linear", **_: Any
+) -> tuple[Tensor, Tensor]:
     in_a = _columns(a)
     _check_matrix("gate", gate, in_a)
     _check_matrix("up", up, in_a, gate)
@@ -119,9 +190,13 @@ def _glu_nvfp4(  # type: ignore[no-untyped-def]
     return codes, a.new_empty(shape, dtype=torch.float8_e4m3fn)
 
 
-def _quantize(  # type: ignore[no-untyped-def]
-    x, global_scale=None, *, scale_layout="linear", four_over_six=False, per_row=False
-):
+@_operator(
+    "quantize_nvfp4(Tensor x, Tensor? global_scale=None, *, str scale_layout='linear', bool four_over_six=False, "
+    "bool per_row=False) -> (Tensor, Tensor, Tensor)",
+    outputs=("out_codes", "out_scales", "out_global_scale"),
+    rows=("x",),
+)
+def _quantize(x: Tensor, scale_layout: str = "linear", per_row: bool = False, **_: Any) -> tuple[Tensor, Tensor, Tensor]:
     _check(x.dtype in _WIDE_TYPES, "x", str(x.dtype), "must be float16, bfloat16 or float32")
     _check(x.dim() >= 2, "x", f"shape {list(x.shape)}", "must have rows")
     _check(x.shape[-1] % 16 == 0, "x", f"{x.shape[-1]} columns", "must be a positive multiple of 16")
@@ -134,41 +209,64 @@ def _quantize(  # type: ignore[no-untyped-def]
     )
 
 
-def _dequantize(codes, scales, global_scale, *, dtype=torch.float32, scale_layout="auto"):  # type: ignore[no-untyped-def]
+@_operator(
+    "dequantize_nvfp4(Tensor codes, Tensor scales, Tensor global_scale, *, ScalarType dtype=float, "
+    "str scale_layout='auto') -> Tensor"
+)
+def _dequantize(codes: Tensor, dtype: torch.dtype = torch.float32, **_: Any) -> Tensor:
     _check(codes.dtype in _PACKED_CODES, "codes", str(codes.dtype), "must be uint8 or float4_e2m1fn_x2")
     _check(codes.dim() >= 2, "codes", f"shape {list(codes.shape)}", "must have rows")
     return codes.new_empty((*codes.shape[:-1], codes.shape[-1] * 2), dtype=dtype)
 
 
-def _pack(first, *rest, a_dtype, scale_layout="auto"):  # type: ignore[no-untyped-def]
-    """Bytes depend on the device's plan: known when it runs."""
-    return first.new_empty((torch.library.get_ctx().new_dynamic_size(),), dtype=torch.uint8)
+@_operator(f"pack_weights({_GATE_UP}, *, ScalarType a_dtype, str scale_layout='auto') -> Tensor")
+def _pack_weights(gate: Tensor, **_: Any) -> Tensor:
+    """How many bytes depends on the device's plan: known when it runs."""
+    return gate.new_empty((torch.library.get_ctx().new_dynamic_size(),), dtype=torch.uint8)
 
 
-def _out_of(shapes: Any) -> Any:
-    def check_out(*arguments: Any, out: Tensor, **choice: Any) -> None:
-        d = shapes(*arguments, out_dtype=out.dtype, **choice)
-        text, wanted = f"shape {list(out.shape)}", f"must be {list(d.shape)}"
-        _check(out.dim() == d.dim(), "out", text, wanted)
-        for size, right in zip(out.shape, d.shape):
-            _check(size == right, "out", text, wanted)
-
-    return check_out
+@_operator("pack_linear(Tensor w, Tensor w_scales, *, ScalarType a_dtype, str scale_layout='auto') -> Tensor")
+def _pack_linear(w: Tensor, **_: Any) -> Tensor:
+    return _pack_weights(w)
 
 
-def register() -> None:
-    wide = {
-        "glu": _glu,
-        "glu_packed": _glu_packed,
-        "m_grouped_glu_contiguous": _grouped,
-        "m_grouped_glu_masked": _grouped,
-        "linear": _linear,
-    }
-    for name, shapes in wide.items():
-        _register(name, shapes)
-        _register(f"{name}.out", _out_of(shapes))
-    for name, shapes in (("glu_nvfp4", _glu_nvfp4), ("quantize_nvfp4", _quantize)):
-        _register(name, shapes)
-        _register(f"{name}.out", lambda *arguments, **choice: None)
-    for name, shapes in (("dequantize_nvfp4", _dequantize), ("pack_weights", _pack), ("pack_linear", _pack)):
-        _register(name, shapes)
+# ---- fakes ----------------------------------------------------------------------------------------------------------------
+
+
+def _check_one_device(values: dict[str, Any]) -> None:
+    devices = {value.device for value in values.values() if isinstance(value, Tensor)}
+    if len(devices) > 1:
+        raise InvalidArgument("tensors", f"on {sorted(map(str, devices))}", "must be on one device")
+
+
+def _check_out(operator: Operator, values: dict[str, Any]) -> None:
+    """Checks the shape of one wide result; several are left to the kernel."""
+    if operator.outputs != ("out",):
+        return
+    out = values.pop("out")
+    d = operator.shapes(**values, out_dtype=out.dtype)
+    text, wanted = f"shape {list(out.shape)}", f"must be {list(d.shape)}"
+    _check(out.dim() == d.dim(), "out", text, wanted)
+    for size, right in zip(out.shape, d.shape):
+        _check(size == right, "out", text, wanted)
+
+
+def _register_fakes(operator: Operator) -> None:
+    def shapes(*arguments: Any, **named: Any) -> Any:
+        values = operator.bind(arguments, named)
+        _check_one_device(values)
+        return operator.shapes(**values)
+
+    def check_out(*arguments: Any, **named: Any) -> None:
+        values = operator.bind(arguments, named)
+        _check_one_device(values)
+        _check_out(operator, values)
+
+    torch.library.register_fake(f"dualgemm::{operator.name}", shapes)
+    if operator.outputs:
+        torch.library.register_fake(f"dualgemm::{operator.name}.out", check_out)
+
+
+def register_fakes() -> None:
+    for operator in OPERATORS.values():
+        _register_fakes(operator)

@@ -7,25 +7,7 @@ rule, with nothing written. A direct call of torch.ops.dualgemm.* raises Runtime
 
 from __future__ import annotations
 
-from ._explain import explain, plans_kept
-from ._products import glu, glu_nvfp4, linear
-from ._quantized import QuantizedTensor, dequantize, quantize, swap_nibbles, swizzle_scales, unswizzle_scales
-from .weights import LinearWeights, Weights, m_grouped_glu_contiguous, m_grouped_glu_masked
-
-__all__ = [
-    "LinearWeights",
-    "QuantizedTensor",
-    "Weights",
-    "dequantize",
-    "explain",
-    "glu",
-    "glu_nvfp4",
-    "linear",
-    "m_grouped_glu_contiguous",
-    "m_grouped_glu_masked",
-    "plans_kept",
-    "quantize",
-    "swap_nibbles",
-    "swizzle_scales",
-    "unswizzle_scales",
-]
+from ._explain import *  # noqa: F403  what each of them has in __all__
+from ._products import *  # noqa: F403
+from ._quantized import *  # noqa: F403
+from .weights import *  # noqa: F403

@@ -15,6 +15,8 @@ from ._operators import refuse_grad, tensor
 from ._products import check_out_dtype, offsets_of
 from ._quantized import QuantizedTensor, call, number, quantize
 
+__all__ = ["LinearWeights", "Weights", "m_grouped_glu_contiguous", "m_grouped_glu_masked"]
+
 _ops = torch.ops.dualgemm
 _NO_SCALE = "must be an nn.Linear of bfloat16, float16 or float32, in_features a multiple of 16"
 

@@ -1,12 +1,9 @@
-// torch.ops.dualgemm: the kernels. Schemas, tags and fakes are in dualgemm/_operators.py, as torch's
-// C++ interface takes no tags; the arguments here stand in their order.
-#include <torch/csrc/stable/library.h>
-
+// The kernels of the products: arguments are gathered, and products.hpp does the rest.
 #include <tuple>
 
+#include "kernels.hpp"
 #include "plan_cache.hpp"
 #include "products.hpp"
-#include "quantize.hpp"
 
 namespace dualgemm::python {
 namespace {
@@ -121,23 +118,9 @@ Tensor op_pack_linear(Tensor w, Tensor w_scales, ScalarType a_dtype, string scal
   return pack_linear({w, w_scales, {}, {}, {}, 0, 0, "w"}, a_dtype, scale_layout);
 }
 
-std::tuple<Tensor, Tensor, Tensor> op_quantize(Tensor x, OptionalTensor global_scale,
-                                               string scale_layout, bool four_over_six,
-                                               bool per_row) {
-  Quantized made = quantize(x, global_scale, scale_layout, four_over_six, per_row, {});
-  return {made.codes, made.scales, made.global_scale};
-}
-void op_quantize_out(Tensor x, OptionalTensor global_scale, string scale_layout, bool four_over_six,
-                     bool per_row, Tensor out_codes, Tensor out_scales, Tensor out_global_scale) {
-  quantize(x, global_scale, scale_layout, four_over_six, per_row,
-           {out_codes, out_scales, out_global_scale});
-}
-Tensor op_dequantize(Tensor codes, Tensor scales, Tensor global_scale, ScalarType dtype,
-                     string scale_layout) {
-  return dequantize(codes, scales, global_scale, dtype, scale_layout);
-}
+}  // namespace
 
-void add_kernels(torch::stable::detail::StableLibrary& m) {
+DUALGEMM_KERNELS(m) {
   m.impl("glu", TORCH_BOX(&op_glu));
   m.impl("glu.out", TORCH_BOX(&op_glu_out));
   m.impl("glu_packed", TORCH_BOX(&op_glu_packed));
@@ -152,16 +135,9 @@ void add_kernels(torch::stable::detail::StableLibrary& m) {
   m.impl("linear.out", TORCH_BOX(&op_linear_out));
   m.impl("pack_weights", TORCH_BOX(&op_pack_weights));
   m.impl("pack_linear", TORCH_BOX(&op_pack_linear));
-  m.impl("quantize_nvfp4", TORCH_BOX(&op_quantize));
-  m.impl("quantize_nvfp4.out", TORCH_BOX(&op_quantize_out));
-  m.impl("dequantize_nvfp4", TORCH_BOX(&op_dequantize));
 }
 
-}  // namespace
 }  // namespace dualgemm::python
-
-STABLE_TORCH_LIBRARY_IMPL(dualgemm, CPU, m) { dualgemm::python::add_kernels(m); }
-STABLE_TORCH_LIBRARY_IMPL(dualgemm, CUDA, m) { dualgemm::python::add_kernels(m); }
 
 // For tests: how many plans the cache holds.
 extern "C" __attribute__((visibility("default"))) long long dualgemm_python_plans_kept() {

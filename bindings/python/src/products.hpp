@@ -52,8 +52,8 @@ struct Groups {
   bool is_contiguous() const { return offsets.has_value() || m_indices.has_value(); }
 };
 
-// D, wide; where it is new, its dtype, or what follows from the rows'. A new D has zeros in rows that
-// no expert computes; in `out` they stay as they are.
+// D, wide; where it is new, its dtype, or what follows from the rows'. A new D has zeros in rows
+// that no expert computes; in `out` they stay as they are.
 struct WideOutput {
   std::optional<ScalarType> dtype;
   OptionalTensor out;
@@ -76,8 +76,8 @@ std::pair<Tensor, Tensor> glu_nvfp4(const Rows& rows, const Weights& weights,
 // Gate and up, packed for rows of that dtype: bytes.
 Tensor pack_weights(const Weights& weights, ScalarType rows_dtype, const std::string& scale_layout);
 
-// One product: alpha * a * w^T + bias + residual. weights.gate is w, factors.alpha_gate alpha and so
-// on. residual: as D.
+// One product: alpha * a * w^T + bias + residual. weights.gate is w, factors.alpha_gate alpha and
+// so on. residual: as D.
 Tensor linear(const Rows& rows, const Weights& weights, const Factors& factors,
               const OptionalTensor& residual, const Choice& choice, const Groups& groups,
               const WideOutput& output);

@@ -1,11 +1,29 @@
+// quantize_nvfp4 and dequantize_nvfp4: tensors of 16 or 32 bits to NVFP4 and back.
 #include "quantize.hpp"
 
+#include <optional>
+#include <string>
+#include <tuple>
+
 #include "dualgemm/quantize.h"
+#include "kernels.hpp"
 #include "launch.hpp"
 #include "status.hpp"
 
 namespace dualgemm::python {
 namespace {
+
+using std::string;
+using torch::headeronly::ScalarType;
+
+// codes [..., rows, k/2], scales, global scale. global_scale: given [1]; none: found, of the tensor
+// or, per_row, of each row.
+struct Quantized {
+  Tensor codes, scales, global_scale;
+};
+struct QuantizeOutput {
+  OptionalTensor codes, scales, global_scale;
+};
 
 dualgemm_execution_options options_for(const Place& place) {
   dualgemm_execution_options options;
@@ -79,11 +97,8 @@ void run_quantize(const Place& place, const dualgemm_quantize_problem& problem,
   check(dualgemm_quantize_tensor(&problem, &buffers, &options));
 }
 
-}  // namespace
-
-Quantized quantize(const Tensor& x, const OptionalTensor& global_scale,
-                   const std::string& scale_layout, bool four_over_six, bool per_row,
-                   const QuantizeOutput& output) {
+Quantized quantize(const Tensor& x, const OptionalTensor& global_scale, const string& scale_layout,
+                   bool four_over_six, bool per_row, const QuantizeOutput& output) {
   const Place place = Place::of("x", x);
   check_tensor("x", x, place);
   check_is_wide("x", x);
@@ -149,8 +164,21 @@ Quantized quantize(const Tensor& x, const OptionalTensor& global_scale,
   return made;
 }
 
-Tensor dequantize(const Tensor& codes, const Tensor& scales, const Tensor& global_scale,
-                  ScalarType dtype, const std::string& scale_layout) {
+std::tuple<Tensor, Tensor, Tensor> op_quantize(Tensor x, OptionalTensor global_scale,
+                                               string scale_layout, bool four_over_six,
+                                               bool per_row) {
+  Quantized made = quantize(x, global_scale, scale_layout, four_over_six, per_row, {});
+  return {made.codes, made.scales, made.global_scale};
+}
+void op_quantize_out(Tensor x, OptionalTensor global_scale, string scale_layout, bool four_over_six,
+                     bool per_row, Tensor out_codes, Tensor out_scales, Tensor out_global_scale) {
+  quantize(x, global_scale, scale_layout, four_over_six, per_row,
+           {out_codes, out_scales, out_global_scale});
+}
+
+// global_scale: [1], or one for each row.
+Tensor op_dequantize(Tensor codes, Tensor scales, Tensor global_scale, ScalarType dtype,
+                     string scale_layout) {
   const Place place = Place::of("codes", codes);
   check_tensor("codes", codes, place);
   check_tensor("scales", scales, place);
@@ -183,6 +211,14 @@ Tensor dequantize(const Tensor& codes, const Tensor& scales, const Tensor& globa
   const dualgemm_execution_options options = options_for(place);
   check(dualgemm_dequantize_tensor(&problem, &buffers, &options));
   return x;
+}
+
+}  // namespace
+
+DUALGEMM_KERNELS(m) {
+  m.impl("quantize_nvfp4", TORCH_BOX(&op_quantize));
+  m.impl("quantize_nvfp4.out", TORCH_BOX(&op_quantize_out));
+  m.impl("dequantize_nvfp4", TORCH_BOX(&op_dequantize));
 }
 
 Tensor linear_scales(const Place& place, const Tensor& codes, const Matrix& matrix,

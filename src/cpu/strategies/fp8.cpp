@@ -183,7 +183,8 @@ void multiply_pass(core::Team& team, const Fp8Frame& frame) noexcept {
   });
 }
 
-// What a run over so many rows writes to memory for itself and reads back: the requantised operands.
+// What a run over so many rows writes to memory for itself and reads back: the requantised
+// operands.
 int64_t intermediate_bytes(const Plan& plan, int64_t rows) noexcept {
   const int64_t row_bytes = plan.problem.k + static_cast<int64_t>(sizeof(float));
   return 2 * (rows * row_bytes + (plan.prepared ? 0 : plan.problem.l * batch_bytes(plan.problem)));

@@ -12,7 +12,7 @@ function(dualgemm_add_cutlass_kernels objects headers)
   endif()
   set(source ${PROJECT_SOURCE_DIR}/src/cuda/cutlass)
   set(ptx ${PROJECT_BINARY_DIR}/ptx)
-  set(script ${PROJECT_SOURCE_DIR}/scripts/build_cutlass_kernels)
+  set(script ${PROJECT_SOURCE_DIR}/scripts/build/build_cutlass_kernels)
   set(folders ${source} ${PROJECT_SOURCE_DIR}/src/cuda/device ${PROJECT_SOURCE_DIR}/src/cuda/ptx
     ${PROJECT_SOURCE_DIR}/src/cuda/runtime ${PROJECT_SOURCE_DIR}/src/core)
   list(TRANSFORM folders APPEND /*.hpp OUTPUT_VARIABLE hpp)

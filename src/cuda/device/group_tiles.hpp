@@ -34,8 +34,8 @@ static_assert(sizeof(GroupTile) == 16, "one load");
 
 // The table as kernels get it.
 struct GroupTiles {
-  // null: no groups, or there is none in memory. [0].expert is the number of tiles, from [1] on stand
-  // the tiles, those of an expert one after the other.
+  // null: no groups, or there is none in memory. [0].expert is the number of tiles, from [1] on
+  // stand the tiles, those of an expert one after the other.
   const GroupTile* table = nullptr;
   bool one_batch = false;  // contiguous: A and D are one batch for all experts
   bool padded = false;     // and each expert's swizzled scales begin at a multiple of 128 rows

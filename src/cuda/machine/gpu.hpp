@@ -1,6 +1,7 @@
 // One description of each GPU for which a model of time ranks kernels: numbers with their kind and
 // source, in one unit each: microseconds, bytes a microsecond, clocks a microsecond. The file of
-// ptxsim's clock and the command's table say the same (tests/unit/cuda/machine_test.cpp). Host only.
+// ptxsim's clock and the command's table say the same (tests/unit/cuda/machine_test.cpp). Host
+// only.
 #pragma once
 
 #include <cstdint>

@@ -33,8 +33,8 @@ DUALGEMM_DEVICE void cp_async_bulk_tensor_4d_pair(void* destination, const void*
       : "memory");
 }
 
-// The same into every CTA of the cluster that `ctas` names by its rank, at the same place of its shared
-// memory, where its own barrier at the place of `bar` is told.
+// The same into every CTA of the cluster that `ctas` names by its rank, at the same place of its
+// shared memory, where its own barrier at the place of `bar` is told.
 DUALGEMM_DEVICE void cp_async_bulk_tensor_4d_multicast(void* destination, const void* map,
                                                        int32_t c0, int32_t c1, int32_t c2,
                                                        int32_t c3, Barrier* bar, uint16_t ctas,

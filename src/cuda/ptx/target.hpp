@@ -10,8 +10,8 @@
 #endif
 
 // 1 in images for sm_100a, sm_103a, the family target sm_100f and sm_110a, and only there: the
-// block-scaled tcgen05.mma is legal in no other (PTX ISA 8.8, "tcgen05.mma", target notes; of sm_110a
-// ptxas 13.0 takes it).
+// block-scaled tcgen05.mma is legal in no other (PTX ISA 8.8, "tcgen05.mma", target notes; of
+// sm_110a ptxas 13.0 takes it).
 #if defined(__CUDA_ARCH_FEAT_SM100_ALL) || defined(__CUDA_ARCH_FEAT_SM103_ALL) ||       \
     defined(__CUDA_ARCH_FEAT_SM110_ALL) ||                                              \
     (defined(__CUDA_ARCH_FAMILY_SPECIFIC__) && __CUDA_ARCH_FAMILY_SPECIFIC__ >= 1000 && \

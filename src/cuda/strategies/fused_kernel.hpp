@@ -28,8 +28,8 @@ struct FusedKernel {
   Isa isa;
   const char* numerics;  // Strategy::numerics()
   Status (*supports)(const Problem& problem);
-  // Why no family of this GPU has what the plan asks for, if that can be said more exactly than by a
-  // list of the others; null: it cannot.
+  // Why no family of this GPU has what the plan asks for, if that can be said more exactly than by
+  // a list of the others; null: it cannot.
   Status (*check)(const Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints);
   const WeightPacking* packing = nullptr;  // null: the kernels take unpacked weights only
 };

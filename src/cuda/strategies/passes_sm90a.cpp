@@ -1,7 +1,8 @@
 // fused_epilogue and fused_sequential on Hopper, by the wgmma kernel. Its tile has room for two
-// operands, and both strategies multiply with one weight at a time: the two halves of its rows side by
-// side, as a plain product. fused_epilogue: such a product of Gate, then one of Up whose epilogue
-// reads R1. fused_sequential: both in one launch, sums of Gate's tile in registers meanwhile.
+// operands, and both strategies multiply with one weight at a time: the two halves of its rows side
+// by side, as a plain product. fused_epilogue: such a product of Gate, then one of Up whose
+// epilogue reads R1. fused_sequential: both in one launch, sums of Gate's tile in registers
+// meanwhile.
 #include <fmt/format.h>
 
 #include <string>

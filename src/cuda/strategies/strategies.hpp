@@ -15,8 +15,8 @@ inline Status check_combine(const Problem& problem) {
                              "on a GPU only the strategy fused writes it");
 }
 
-// What the current GPU offers, as far as its kernels have to be asked for it, too: on one of compute
-// capability 10.x that starts a context.
+// What the current GPU offers, as far as its kernels have to be asked for it, too: on one of
+// compute capability 10.x that starts a context.
 Expected<DeviceCaps> current_gpu_caps();
 
 // Whether the GPU can run the plan's kernel at all; one of pairs needs clusters of two CTAs.

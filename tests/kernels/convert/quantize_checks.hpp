@@ -187,8 +187,8 @@ void check_random(Device& device, int cases) {
   }
 }
 
-// Every code with every scale, NaN among them, and global scales that leave products ordinary, subnormal
-// in the type of x, beyond it, or none; one for all rows, and one for each.
+// Every code with every scale, NaN among them, and global scales that leave products ordinary,
+// subnormal in the type of x, beyond it, or none; one for all rows, and one for each.
 template <class Device>
 void check_every_code(Device& device, DataType type) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();

@@ -1,5 +1,5 @@
-// Copies of scales and rows for the TMA unit, in the interpreter, against loops over single bytes. (A GPU
-// runs them in tests/unit/cuda/repack_test.cpp.) What lies between rows and behind them is
+// Copies of scales and rows for the TMA unit, in the interpreter, against loops over single bytes.
+// (A GPU runs them in tests/unit/cuda/repack_test.cpp.) What lies between rows and behind them is
 // unwritten.
 #include "cuda/kernels/convert/repack.hpp"
 

@@ -1,5 +1,5 @@
-// Mutants of a kernel: each drops or weakens one statement that moves data or synchronises. Every one
-// that is executed must give wrong bits or be reported; the target's survivors.json names the
+// Mutants of a kernel: each drops or weakens one statement that moves data or synchronises. Every
+// one that is executed must give wrong bits or be reported; the target's survivors.json names the
 // exceptions, each with its reason. DUALGEMM_CAMPAIGN=all tries every mutant
 // (scripts/run_campaign); otherwise an even selection.
 #pragma once
@@ -36,8 +36,8 @@ inline std::vector<ptxsim::Survivor> allowed_survivors() {
   return list.ok() ? *list : std::vector<ptxsim::Survivor>{};
 }
 
-// Mutants of one instance on one problem, by the simulate() of a kernel's tests: what is right is what
-// the kernel itself leaves.
+// Mutants of one instance on one problem, by the simulate() of a kernel's tests: what is right is
+// what the kernel itself leaves.
 template <class Run>
 class CampaignRunner {
  public:

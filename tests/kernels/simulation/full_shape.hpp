@@ -1,5 +1,5 @@
-// A whole benchmark shape of the challenge: all CTAs, all tiles of k. Minutes, so such tests run only
-// when asked for: scripts/simulate_full_shape.
+// A whole benchmark shape of the challenge: all CTAs, all tiles of k. Minutes, so such tests run
+// only when asked for: scripts/simulate_full_shape.
 #pragma once
 
 #include <gtest/gtest.h>

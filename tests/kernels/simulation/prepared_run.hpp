@@ -1,5 +1,5 @@
-// A run of a Blackwell kernel with what stands in front of it: weights packed if it wants them so, the
-// copies, the table of groups.
+// A run of a Blackwell kernel with what stands in front of it: weights packed if it wants them so,
+// the copies, the table of groups.
 #pragma once
 
 #include <algorithm>
@@ -27,10 +27,10 @@ inline void enlarge_scales_of_a(RandomCase& data) {
   data.a.scales = std::move(larger);
 }
 
-// Runs the launches that build(simulation, buffers, packed weights or null) gives, with `copies`, and
-// stores D in data.d, whose other bytes stay as they are. The grid before is taken to be still at work on
-// everything that the kernel reads, but for packed weights, and to be reading what it writes, until
-// griddepcontrol.wait.
+// Runs the launches that build(simulation, buffers, packed weights or null) gives, with `copies`,
+// and stores D in data.d, whose other bytes stay as they are. The grid before is taken to be still
+// at work on everything that the kernel reads, but for packed weights, and to be reading what it
+// writes, until griddepcontrol.wait.
 template <class Run, class Build>
 ::testing::AssertionResult run_prepared(RandomCase& data, Run& run,
                                         const cuda::blackwell::Copies& copies, const Build& build) {

@@ -18,9 +18,10 @@ namespace dualgemm::test {
 template <class Run>
 using LookAt = std::type_identity_t<std::function<void(Run&)>>;
 
-// Runs `fixed` by the simulate() of a kernel's tests: eagerly, whose D must be within the bound, then
-// with `seeds` seeds of the lazy and of the random schedule each, which must leave the same D.
-// `check` looks at what every run filled in; `vary`, if there is one, changes it before, by its seed.
+// Runs `fixed` by the simulate() of a kernel's tests: eagerly, whose D must be within the bound,
+// then with `seeds` seeds of the lazy and of the random schedule each, which must leave the same D.
+// `check` looks at what every run filled in; `vary`, if there is one, changes it before, by its
+// seed.
 template <class Run>
 void expect_same_bits_in_schedules(RandomCase& data, const Run& fixed, uint64_t seeds,
                                    reference::Accumulation accumulation,

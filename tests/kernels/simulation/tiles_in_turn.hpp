@@ -1,6 +1,6 @@
-// Persistent CTAs that go through all rows and columns without groups, by the instances that are for
-// groups: what such a kernel's tests try. Every D must have the bits of the kernel's other CTAs, which
-// do a tile each, and lie within the bound.
+// Persistent CTAs that go through all rows and columns without groups, by the instances that are
+// for groups: what such a kernel's tests try. Every D must have the bits of the kernel's other
+// CTAs, which do a tile each, and lie within the bound.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -43,8 +43,8 @@ void expect_tiles_right(const TilesInTurn& kernel, const Problem& p, Run run,
   EXPECT_EQ(bits, simulated_bits(data, one_tile));
 }
 
-// The shape of case `number`: rows that fill a tile, one less, one; columns and ends of k anywhere in
-// theirs; scales in rows that lie 16 bytes apart, in others, and in tiles.
+// The shape of case `number`: rows that fill a tile, one less, one; columns and ends of k anywhere
+// in theirs; scales in rows that lie 16 bytes apart, in others, and in tiles.
 inline Problem tiles_problem(const TilesInTurn& kernel, int tile_m, int64_t k, int number) {
   constexpr int64_t kColumns[] = {9, 64, 200, 130, 33};
   const int64_t rows[] = {tile_m, tile_m - 1, 1, kernel.most_m};

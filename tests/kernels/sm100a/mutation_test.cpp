@@ -14,8 +14,8 @@ Problem campaign_problem(int tile_n) {
                    .d = {.type = DataType::kF32}});
 }
 
-// Compared with what the unchanged kernel leaves under the same schedule and seed, as `ptxsim mutate`
-// does with a case that expects no results.
+// Compared with what the unchanged kernel leaves under the same schedule and seed, as `ptxsim
+// mutate` does with a case that expects no results.
 class RunnerWithoutExpected : public CampaignRunner<SimulatedRun> {
  public:
   using CampaignRunner::CampaignRunner;

@@ -1,5 +1,5 @@
-// The same bits in every schedule, and the sanitizer has nothing to say. Rings that go around several
-// times, tiles of both widths, several CTAs, copies before the kernel.
+// The same bits in every schedule, and the sanitizer has nothing to say. Rings that go around
+// several times, tiles of both widths, several CTAs, copies before the kernel.
 #include "kernels/simulation/schedules.hpp"
 #include "kernels/sm100a/simulated_run.hpp"
 

@@ -1,4 +1,5 @@
-// Whole benchmark shapes of the challenge, one for each tile: 64 pairs of CTAs or more, up to 28 tiles of k.
+// Whole benchmark shapes of the challenge, one for each tile: 64 pairs of CTAs or more, up to 28
+// tiles of k.
 #include "kernels/simulation/full_shape.hpp"
 #include "kernels/sm100a_pair/simulated_run.hpp"
 

@@ -1,5 +1,5 @@
-// Prepared weights byte by byte, as docs/formats.md draws them, by a program that shares no code with
-// the kernel that packs them: what one machine saves another one reads.
+// Prepared weights byte by byte, as docs/formats.md draws them, by a program that shares no code
+// with the kernel that packs them: what one machine saves another one reads.
 #include <gtest/gtest.h>
 
 #include "core/int_math.hpp"

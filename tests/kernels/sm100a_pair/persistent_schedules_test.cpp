@@ -1,5 +1,5 @@
-// The same bits of persistent pairs in every schedule, without a word of the sanitizer: stages, TMEM
-// and barriers that go on from tile to tile, pairs that have a tile more than others.
+// The same bits of persistent pairs in every schedule, without a word of the sanitizer: stages,
+// TMEM and barriers that go on from tile to tile, pairs that have a tile more than others.
 #include "kernels/simulation/schedules.hpp"
 #include "kernels/sm100a_pair/simulated_run.hpp"
 

@@ -1,5 +1,6 @@
-// Every tile on prepared weights against the oracle: shapes, layouts before the preparation, strides,
-// types, activations; outputs that are quantised or side by side; and that a tile does not matter.
+// Every tile on prepared weights against the oracle: shapes, layouts before the preparation,
+// strides, types, activations; outputs that are quantised or side by side; and that a tile does not
+// matter.
 #include "kernels/simulation/results.hpp"
 #include "kernels/sm100a_pair/simulated_run.hpp"
 #include "reference/dual_gemm.hpp"

@@ -1,5 +1,6 @@
-// Linear scales of A beside prepared weights: read where they lie if rows do so at multiples of 16 bytes,
-// copied to scale tiles else. Either way with the bits of the kernel of one CTA, which reads tiles.
+// Linear scales of A beside prepared weights: read where they lie if rows do so at multiples of 16
+// bytes, copied to scale tiles else. Either way with the bits of the kernel of one CTA, which reads
+// tiles.
 #include "core/int_math.hpp"
 #include "kernels/simulation/results.hpp"
 #include "kernels/simulation/schedules.hpp"
@@ -45,7 +46,8 @@ void expect_bits_of_one_cta(const Problem& p, size_t launches, int64_t misalign 
   }
 }
 
-// Rows that end in either CTA and between pairs, one row, whole tiles; ends of k, also rings that go around.
+// Rows that end in either CTA and between pairs, one row, whole tiles; ends of k, also rings that
+// go around.
 TEST(Sm100aPairRowsOfScales, ReadWhereTheyLie) {
   expect_bits_of_one_cta(problem_of(1, 60, 16, 1), 1);
   expect_bits_of_one_cta(problem_of(100, 130, 544, 2), 1);
@@ -53,7 +55,8 @@ TEST(Sm100aPairRowsOfScales, ReadWhereTheyLie) {
   expect_bits_of_one_cta(problem_of(300, 260, 288, 3), 1);
 }
 
-// 34 scales a row, batches an odd number of bytes apart, and what begins at no multiple of 16 bytes.
+// 34 scales a row, batches an odd number of bytes apart, and what begins at no multiple of 16
+// bytes.
 TEST(Sm100aPairRowsOfScales, OthersAreCopied) {
   Problem p = problem_of(140, 60, 544, 2);
   p.a.scale_batch_stride += 3;

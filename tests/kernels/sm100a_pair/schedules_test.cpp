@@ -1,5 +1,6 @@
-// The same bits in every schedule, and the sanitizer has nothing to say. Rings that go around, tiles of
-// both widths, several pairs, copies before the kernel, a grid before it that is still at work.
+// The same bits in every schedule, and the sanitizer has nothing to say. Rings that go around,
+// tiles of both widths, several pairs, copies before the kernel, a grid before it that is still at
+// work.
 #include "kernels/simulation/schedules.hpp"
 #include "kernels/sm100a_pair/simulated_run.hpp"
 

@@ -1,5 +1,6 @@
-// Groups of experts on pairs of CTAs: support/grouped.hpp. Experts with more rows than a tile has get
-// more tiles; pairs take several, so that the ring and the accumulator go on from tile to tile, or none.
+// Groups of experts on pairs of CTAs: support/grouped.hpp. Experts with more rows than a tile has
+// get more tiles; pairs take several, so that the ring and the accumulator go on from tile to tile,
+// or none.
 #include "kernels/sm100a_pair_groups/simulated_run.hpp"
 #include "reference/dual_gemm.hpp"
 #include "support/every_activation.hpp"
@@ -37,8 +38,8 @@ TEST(Sm100aPairGroups, EveryWayThatRowsFallToExperts) { expect_every_way(512, fa
 TEST(Sm100aPairGroups, EveryWayThatRowsFallToExpertsWithCopies) { expect_every_way(320, false); }
 TEST(Sm100aPairGroups, EveryWayThatRowsFallToExpertsPrepared) { expect_every_way(256, true); }
 
-// Experts end in either CTA of a tile, in each quarter of its rows, and begin anywhere in a scale tile,
-// for rows that name their experts, some of them none.
+// Experts end in either CTA of a tile, in each quarter of its rows, and begin anywhere in a scale
+// tile, for rows that name their experts, some of them none.
 TEST(Sm100aPairGroups, RowsThatNameTheirExperts) {
   Rng rng;
   for (const bool prepared : {false, true}) {
@@ -202,8 +203,8 @@ TEST(Sm100aPairGroups, BitsAreThoseOfTheOracleAndOfTheOtherKernel) {
   }
 }
 
-// NaN in rows of A behind an expert's last one, in scales of theirs, and in the weights of an expert
-// without rows: no sum takes them in.
+// NaN in rows of A behind an expert's last one, in scales of theirs, and in the weights of an
+// expert without rows: no sum takes them in.
 TEST(Sm100aPairGroups, WhatBelongsToNobodyIsNotInD) {
   Rng rng;
   for (const bool is_swizzled : {false, true}) {

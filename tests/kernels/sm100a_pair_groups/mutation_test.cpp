@@ -5,9 +5,10 @@
 namespace dualgemm::test {
 namespace {
 
-// One pair has 12 tiles of three stages, the last of which has a little of its last step: the ring goes
-// around more than twice. Rows of D end in either CTA. Gate's scales are read in rows, Up's in tiles.
-// Those of A, `ld_of_a` of them a row: in rows, or, copied, in tiles in which experts begin anywhere.
+// One pair has 12 tiles of three stages, the last of which has a little of its last step: the ring
+// goes around more than twice. Rows of D end in either CTA. Gate's scales are read in rows, Up's in
+// tiles. Those of A, `ld_of_a` of them a row: in rows, or, copied, in tiles in which experts begin
+// anywhere.
 void campaign(bool prepared, int64_t ld_of_a, uint64_t most) {
   Problem problem{.m = 420, .n = 300, .k = 720, .l = 4, .grouping = Grouping::kContiguous};
   problem.up.scale_layout = ScaleLayout::kSwizzled128x4;

@@ -1,5 +1,5 @@
-// Groups of experts on pairs of CTAs in the interpreter, with the copies and the table before, and with
-// what prepares weights.
+// Groups of experts on pairs of CTAs in the interpreter, with the copies and the table before, and
+// with what prepares weights.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ struct PairGroupsRun {
   std::shared_ptr<const ptxsim::Program> mutant{};
 };
 
-// Runs `data`'s problem and stores D in data.d, whose other bytes stay as they are. The grid before is
-// taken to be still at work on everything that the kernel reads, and to be reading what it writes,
-// until griddepcontrol.wait. Fails on an error of the interpreter and on any report of the sanitizer at
-// severity error.
+// Runs `data`'s problem and stores D in data.d, whose other bytes stay as they are. The grid before
+// is taken to be still at work on everything that the kernel reads, and to be reading what it
+// writes, until griddepcontrol.wait. Fails on an error of the interpreter and on any report of the
+// sanitizer at severity error.
 ::testing::AssertionResult simulate(RandomCase& data, PairGroupsRun& run);
 
 // The same by the kernel for few rows, in tiles of 128 rows.

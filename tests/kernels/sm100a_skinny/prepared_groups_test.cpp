@@ -1,5 +1,5 @@
-// Groups of experts with prepared weights, one buffer for all of them: as groups_test.cpp has unpacked
-// ones.
+// Groups of experts with prepared weights, one buffer for all of them: as groups_test.cpp has
+// unpacked ones.
 #include "kernels/simulation/results.hpp"
 #include "kernels/sm100a_skinny/simulated_run.hpp"
 #include "support/grouped.hpp"

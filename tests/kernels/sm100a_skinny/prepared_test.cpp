@@ -1,5 +1,5 @@
-// Prepared weights of few rows: both tiles on every shape that the unpacked ones are tested on, the bits
-// of unpacked weights and of the kernel of pairs' document, and what may be read when.
+// Prepared weights of few rows: both tiles on every shape that the unpacked ones are tested on, the
+// bits of unpacked weights and of the kernel of pairs' document, and what may be read when.
 #include "kernels/simulation/overlap.hpp"
 #include "kernels/simulation/results.hpp"
 #include "kernels/sm100a_skinny/simulated_run.hpp"

@@ -71,8 +71,8 @@ TEST(Sm100aW4a16Exact, EveryWeightIsDecodedExactly) {
   }
 }
 
-// A NaN scale reaches its column, a NaN of A its row, and nothing else. Elsewhere the padding, which
-// RandomCase fills with NaN, would already have shown.
+// A NaN scale reaches its column, a NaN of A its row, and nothing else. Elsewhere the padding,
+// which RandomCase fills with NaN, would already have shown.
 TEST(Sm100aW4a16Exact, NanReachesItsRowOrColumn) {
   for (const DataType type : {DataType::kF16, DataType::kBF16}) {
     Problem p = with_rows({.m = 40, .n = 140, .k = 528, .d = {.type = DataType::kF32}}, type);

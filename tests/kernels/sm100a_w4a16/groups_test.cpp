@@ -37,8 +37,8 @@ TEST(Sm100aW4a16Groups, TilesOf64Rows) { expect_every_way(64, 576, false); }
 TEST(Sm100aW4a16Groups, TilesOf32RowsPrepared) { expect_every_way(32, 576, true); }
 TEST(Sm100aW4a16Groups, TilesOf64RowsPrepared) { expect_every_way(64, 512, true); }
 
-// Fewer tiles of k than slots, than stages, and rings that go around within a tile; ends of k inside
-// a scale tile; operands that must be copied, at any address.
+// Fewer tiles of k than slots, than stages, and rings that go around within a tile; ends of k
+// inside a scale tile; operands that must be copied, at any address.
 TEST(Sm100aW4a16Groups, EndsOfKAndCopiesOverManyTiles) {
   Rng rng;
   int next = 0;

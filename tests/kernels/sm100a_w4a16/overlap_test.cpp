@@ -23,8 +23,8 @@ TEST(Sm100aW4a16Overlap, NothingIsReadOrWrittenBeforeTheGridBeforeHasEnded) {
                                3);
 }
 
-// Prepared weights are read before it, and are not the grid's before (simulate() says so): then A has
-// a thread of its own.
+// Prepared weights are read before it, and are not the grid's before (simulate() says so): then A
+// has a thread of its own.
 TEST(Sm100aW4a16Overlap, EveryWaitIsNeeded) {
   Problem p = with_rows({.m = 5, .n = 70, .k = 320}, DataType::kF16);
   p.bias = BiasType::kF32;

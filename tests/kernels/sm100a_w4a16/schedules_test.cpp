@@ -1,5 +1,5 @@
-// The same bits in every schedule, and the sanitizer has nothing to say. Rings that go around several
-// times, one CTA for all of k and several, a copy before the kernel.
+// The same bits in every schedule, and the sanitizer has nothing to say. Rings that go around
+// several times, one CTA for all of k and several, a copy before the kernel.
 #include "kernels/simulation/schedules.hpp"
 #include "kernels/sm100a_w4a16/simulated_run.hpp"
 

@@ -60,8 +60,8 @@ TEST(Sm100aW4a16Shapes, RaggedColumns) {
   }
 }
 
-// 16 .. 336 in steps of 16: rows of codes of 8 bytes and of 16, scale tiles with one to four scales,
-// ends inside a swizzle atom; linear scales are copied.
+// 16 .. 336 in steps of 16: rows of codes of 8 bytes and of 16, scale tiles with one to four
+// scales, ends inside a swizzle atom; linear scales are copied.
 TEST(Sm100aW4a16Shapes, EveryEndOfK) {
   for (int64_t k = 16; k <= 336; k += 16) {
     expect_right({.problem = with_rows({.m = 3, .n = 9, .k = k}, DataType::kF16)});

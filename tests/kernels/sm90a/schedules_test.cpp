@@ -1,5 +1,5 @@
-// The same bits in every schedule, and the sanitizer has nothing to say. Rings that go around several
-// times, tiles that several CTAs share, through memory or in clusters of two.
+// The same bits in every schedule, and the sanitizer has nothing to say. Rings that go around
+// several times, tiles that several CTAs share, through memory or in clusters of two.
 #include "kernels/simulation/schedules.hpp"
 #include "kernels/sm90a/simulated_run.hpp"
 

@@ -52,8 +52,8 @@ size_t launches_of(RandomCase& data) {
   return launches ? launches->size() : 0;
 }
 
-// CTAs find so many experts' tiles by themselves, of one more a table comes first: the most experts,
-// the most tiles that there may be, and the most rows that name their experts.
+// CTAs find so many experts' tiles by themselves, of one more a table comes first: the most
+// experts, the most tiles that there may be, and the most rows that name their experts.
 TEST(Sm90aSkinnyGroups, TilesThatACtaFindsOrATableHas) {
   struct Case {
     Grouping grouping;

@@ -1,5 +1,5 @@
-// The kernels for CTAs with more than one tile: how columns are dealt out, and that warps which are a
-// tile apart, and tiles narrower than the others, give the bits of a CTA for each tile.
+// The kernels for CTAs with more than one tile: how columns are dealt out, and that warps which are
+// a tile apart, and tiles narrower than the others, give the bits of a CTA for each tile.
 #include "kernels/simulation/schedules.hpp"
 #include "kernels/sm90a_skinny/simulated_run.hpp"
 #include "reference/dual_gemm.hpp"

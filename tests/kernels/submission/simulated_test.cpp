@@ -1,5 +1,5 @@
-// A submission's kernels in the interpreter: the PTX of the file that is written, launched by its own
-// host part, every element of D within the bound of docs/numerics.md.
+// A submission's kernels in the interpreter: the PTX of the file that is written, launched by its
+// own host part, every element of D within the bound of docs/numerics.md.
 #include "cuda/kernels/sm90a/params.hpp"
 #include "kernels/simulation/simulation.hpp"
 #include "kernels/submission/submitted.hpp"

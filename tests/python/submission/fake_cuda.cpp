@@ -1,6 +1,6 @@
-// A GPU that is not there, in front of the CUDA runtime (LD_PRELOAD): it says what a submission asks of
-// it. A tensor map is the address that it is of; what is printed of a kernel's parameters are the first
-// words of its first `FAKE_MAPS` maps.
+// A GPU that is not there, in front of the CUDA runtime (LD_PRELOAD): it says what a submission
+// asks of it. A tensor map is the address that it is of; what is printed of a kernel's parameters
+// are the first words of its first `FAKE_MAPS` maps.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 

@@ -64,10 +64,19 @@ RECIPES = {
 MNEMONIC = re.compile(r'\broot\s*[!=]=\s*"|"\s*[!=]=\s*\w+(\.|->)root\b|(,\s*|(count|contains)\()\w+(\.|->)root\)')
 
 
+# Heading of a recipe -> the most files that one more of its kind may make its author edit. What a program writes does not
+# count, nor what a row begins with "only if" for.
+MOST_FILES = {"Adding an activation": 5, "Adding a Python operator": 5}
+
+
 def recipe(text, heading):
-    """The files that CONTRIBUTING.md lists under the heading."""
+    """{file: what to add} as CONTRIBUTING.md lists them under the heading."""
     section = text.split("## " + heading.strip() + "\n")[1].split("\n## ")[0]
-    return set(re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE))
+    return dict(re.findall(r"^\| `([^`]+)` \| (.*) \|$", section, re.MULTILINE))
+
+
+def edited_always(listed):
+    return [name for name, what in listed.items() if not what.startswith(("only if", "written by"))]
 
 
 def architecture_recipe(text):
@@ -127,9 +136,9 @@ def main():
             if path.suffix in suffixes and re.search(pattern, path.read_text(), re.MULTILINE)
         }
         named += len(naming)
-        if not naming & listed:
+        if not naming & set(listed):
             failures.append(f"no file of '{heading.strip()}' has {pattern}; choose another example for this test")
-        for extra in sorted(naming - listed):
+        for extra in sorted(naming - set(listed)):
             failures.append(f"{extra} has {pattern} and is not in CONTRIBUTING.md, '{heading.strip()}'")
         for gone in sorted(path for path in listed if not (root / path).exists()):
             failures.append(f"CONTRIBUTING.md, '{heading.strip()}': there is no {gone}")
@@ -141,6 +150,10 @@ def main():
             failures.append(f"{path.relative_to(root)}: '{compares.group()}'; the traits of an instruction's row say it")
     if not all(MNEMONIC.search(text) for text in ('s.root == "ld"', "find(begin, end, s.root) != end")):
         failures.append("a comparison of mnemonics is not seen")
+    for heading, most in MOST_FILES.items():
+        edited = edited_always(recipe(contributing, heading))
+        if not 0 < len(edited) <= most:
+            failures.append(f"CONTRIBUTING.md, '{heading}': {len(edited)} files that are edited; at most {most}")
 
     # Tests name one as an example, and a benchmark tunes it; the library and its tools must not, but for the folders of
     # the architecture's kernels, sm90a/ and sm90a_skinny/.

@@ -60,10 +60,10 @@ class Programs:
             for kind in ("configure", "build", "test")
         }
         self.scripts = {
-            str(path.relative_to(root)): path.read_text()
-            for folder in ("scripts", "ptxsim/scripts", ".ci")
-            for path in sorted((root / folder).glob("*"))
-            if path.is_file()
+            str(path.relative_to(root)): text_of_script(path)
+            for pattern in ("scripts/*", "scripts/*/*", "ptxsim/scripts/*", ".ci/*")
+            for path in sorted(root.glob(pattern))
+            if path.is_file() and path.suffix != ".pyc"
         }
         # The benchmarks that this build has not.
         self.bench = "".join(path.read_text() for path in sorted((root / "bench").rglob("*.cpp")))
@@ -73,6 +73,13 @@ class Programs:
 
     def everywhere(self, begin=""):
         return {option for name, options in self.options.items() if name.startswith(begin) for option in options}
+
+
+def text_of_script(path):
+    """The text of a script, and of the one that it is an entry point of."""
+    text = path.read_text()
+    target = re.fullmatch(r'#!/bin/sh\nexec "\$\(dirname "\$0"\)/([\w/]+)" "\$@"\n', text)
+    return text + (path.parent / target[1]).read_text() if target else text
 
 
 def words_of(text):

@@ -50,6 +50,15 @@ found docs/a.md 3 '"Of"' '# Title\n\nRows are read once. Of\nothers nothing is r
 found docs/a.md 1 '"Of"' '| a | Of all rows the first |\n'
 found docs/a.md 4 '"Whoever"' '```\nOf code nothing is read.\n```\n- Whoever calls it.\n'
 
+# A comment ends at column 100 at the latest; code, literals and PTX are not looked at, and columns are no bytes.
+wide=$(printf 'a%.0s' {1..98}) # behind "// ": 101 columns
+found src/core/a.hpp 2 'beyond column 100' "int a;\n// $wide\n"
+found src/core/a.hpp 1 'beyond column 100' "int a;  // $wide\n"
+found src/core/a.hpp 3 'beyond column 100' "/*\n a\n $wide aa\n*/\n"
+accepted src/core/a.hpp "// ${wide:1}\nint a$wide = 1;\nconst char* text = \"// $wide\";\n"
+accepted src/core/a.hpp "// ${wide:2}\xc3\xa9\n"
+accepted tests/a.ptx "// $wide\n"
+
 accepted src/core/a.hpp '// The larger of two numbers; kNobody and `nobody` are names, "Of" is quoted.\nenum { kNobody };\n'
 accepted src/core/a.cpp 'const char* name = "nobody";\nint nobody = Of;\n'
 accepted docs/a.md 'Rows can be `nobody`, [so](nobody.md).\n\n```sh\necho Of nobody\n```\n'

@@ -1,7 +1,7 @@
 #!/bin/bash
 # check_spills must pass a clean report, and must find each planted fault and name the kernel and the bytes.
 # keep_ptxas_report must keep the report, pass on the rest and fail with the compiler, and keep PTX where it is told to.
-# Usage: check_spills_test.sh <scripts/check_spills> <scripts/keep_ptxas_report>
+# Usage: check_spills_test.sh <scripts/check/check_spills> <scripts/build/keep_ptxas_report>
 set -uo pipefail
 checker=$1
 keeper=$2

@@ -1,8 +1,8 @@
 #!/bin/bash
-# The README's picture is what scripts/draw_speed makes of the measured numbers; a stale picture, another shape and inputs
+# The README's picture is what scripts/bench/draw_speed makes of the measured numbers; a stale picture, another shape and inputs
 # that cannot be used are told apart.      Usage: draw_speed_test.sh <root of the tree>
 set -uo pipefail
-draw=$1/scripts/draw_speed
+draw=$1/scripts/bench/draw_speed
 numbers=$1/docs/performance/h200.json
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

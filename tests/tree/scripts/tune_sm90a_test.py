@@ -38,8 +38,8 @@ class TuneTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.root)
         self.folder = self.root / "src/cuda/kernels/sm90a"
         self.folder.mkdir(parents=True)
-        (self.root / "scripts").mkdir()
-        self.script = shutil.copy(SCRIPT, self.root / "scripts/tune_sm90a")
+        (self.root / "scripts/gpu").mkdir(parents=True)
+        self.script = shutil.copy(SCRIPT, self.root / "scripts/gpu/tune_sm90a")
         self.keep([point(8, 8, 10.0)])
 
     def keep(self, points):

@@ -1,8 +1,9 @@
-/* Calls the library on fresh threads whose memory is at an end: every allocation of the thread fails
- * from the n-th on, for n = 0, 1, 2, ... until the call needs no more. Each call must return a
- * status, whether it fails for that or for its arguments, the thread's last status must be the same,
- * and there must be a message. Usage: no_memory [<libdualgemm.so>]: the library is loaded then, and n
- * is 0 alone: the C++ runtime that comes with it has allocations of its own that may not fail. */
+/* Calls the library on fresh threads whose memory is at an end: every allocation of the thread
+ * fails from the n-th on, for n = 0, 1, 2, ... until the call needs no more. Each call must return
+ * a status, whether it fails for that or for its arguments, the thread's last status must be the
+ * same, and there must be a message. Usage: no_memory [<libdualgemm.so>]: the library is loaded
+ * then, and n is 0 alone: the C++ runtime that comes with it has allocations of its own that may
+ * not fail. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
-/* Calls on threads with small stacks: every strategy of the CPU plans, prepares, runs and fails on a
- * thread that has DUALGEMM_MIN_STACK bytes and a page behind them that no one may touch. Also prints
- * how much of a larger stack each strategy used. Usage: small_stack <libdualgemm.so> */
+/* Calls on threads with small stacks: every strategy of the CPU plans, prepares, runs and fails on
+ * a thread that has DUALGEMM_MIN_STACK bytes and a page behind them that no one may touch. Also
+ * prints how much of a larger stack each strategy used. Usage: small_stack <libdualgemm.so> */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
-// The global scale of compressed-tensors, a divisor, as docs/formats.md and docs/checkpoints.md have
-// it: what is written, what it reads back as, and that there and back is the identity.
+// The global scale of compressed-tensors, a divisor, as docs/formats.md and docs/checkpoints.md
+// have it: what is written, what it reads back as, and that there and back is the identity.
 #include <fmt/format.h>
 
 #include <bit>

@@ -33,9 +33,9 @@ TEST(SwapNibbles, RefusesBadArguments) {
   EXPECT_TRUE(bytes.all_bytes(kPoison));
 }
 
-// ggml's reading of a ggml block, from its definition: d[4] scales, qs[32]; in sub-block s, byte s*8 + j
-// holds element j in the low nibble and j + 8 in the high one. The table is doubled and the scale
-// halved, which cancels; 0 and 0x7F are 0, the sign bit does not count.
+// ggml's reading of a ggml block, from its definition: d[4] scales, qs[32]; in sub-block s, byte
+// s*8 + j holds element j in the low nibble and j + 8 in the high one. The table is doubled and the
+// scale halved, which cancels; 0 and 0x7F are 0, the sign bit does not count.
 std::vector<float> ggml_values(const uint8_t* block) {
   const int doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
   std::vector<float> values(64);

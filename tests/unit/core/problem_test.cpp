@@ -114,7 +114,8 @@ TEST(RowGroups, ContiguousExpertsStartWholeTilesInSwizzledScalesOnly) {
   expect_group(groups_of(p, {.expert_offsets = offsets})[3], {3, 131, 69, 0, 131, 384});
 }
 
-// Runs of neighbours, wherever they begin, in one matrix of scales; -1 and what is no expert between.
+// Runs of neighbours, wherever they begin, in one matrix of scales; -1 and what is no expert
+// between.
 TEST(RowGroups, RowsThatNameTheirExperts) {
   const int32_t experts[] = {-1, 2, 2, 0, -1, 0, 3, 1, INT32_MIN, 1};
   Problem p{.m = 10, .n = 16, .k = 16, .l = 3, .grouping = Grouping::kContiguous};

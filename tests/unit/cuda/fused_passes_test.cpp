@@ -103,8 +103,8 @@ TEST(FusedPasses, APlanThatNamesNoKernelEnqueuesNothing) {
   }
 }
 
-// A plan is public: its problem may have been changed to one that the wgmma kernel does not take, and
-// the mma.sync kernel does.
+// A plan is public: its problem may have been changed to one that the wgmma kernel does not take,
+// and the mma.sync kernel does.
 TEST(FusedPasses, AProblemThatThePlansKernelDoesNotTakeEnqueuesNothing) {
   const Problem taken{.m = 512, .n = 64, .k = 256};
   const auto refusal = [&](StrategyId id, const Problem& p) {

@@ -12,7 +12,8 @@
 namespace dualgemm::cuda {
 namespace {
 
-// us of a launch of unpacked weights on 148 SMs, by `ptxsim time` of the kernels of 24 November 2026.
+// us of a launch of unpacked weights on 148 SMs, by `ptxsim time` of the kernels of 24 November
+// 2026.
 struct Clock {
   int64_t m, n, k;
   struct {

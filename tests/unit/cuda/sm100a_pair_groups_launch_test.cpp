@@ -1,5 +1,5 @@
-// What the host decides for groups of experts on pairs of CTAs: when they are taken, which views, which
-// grid. No GPU is needed.
+// What the host decides for groups of experts on pairs of CTAs: when they are taken, which views,
+// which grid. No GPU is needed.
 #include <cstring>
 #include <string>
 #include <vector>
@@ -47,8 +47,8 @@ TEST(Sm100aPairGroupsChoice, NamesSayWhatTheInstancesAre) {
   EXPECT_EQ(instance_for(DataType::kE2M1).config.output, OutputType::kE2M1);
 }
 
-// us of experts that all have as many rows, by `ptxsim time` of the kernels of 24 November 2026 (148
-// SMs): of the kernel for few rows in the tiles that it would have, and of pairs.
+// us of experts that all have as many rows, by `ptxsim time` of the kernels of 24 November 2026
+// (148 SMs): of the kernel for few rows in the tiles that it would have, and of pairs.
 struct Clock {
   int64_t l, n, k, rows;
   double few_rows, pairs;
@@ -77,8 +77,8 @@ TEST(Sm100aPairGroupsChoice, IsTheSoonerOneByTheClock) {
   }
 }
 
-// Where HBM is the limit of both kernels, the one for few rows has less around it; with more rows its
-// tiles are too many for L2. For contiguous experts the host knows the mean alone.
+// Where HBM is the limit of both kernels, the one for few rows has less around it; with more rows
+// its tiles are too many for L2. For contiguous experts the host knows the mean alone.
 TEST(Sm100aPairGroupsChoice, ManyRowsAreForPairs) {
   for (const int64_t rows : {1, 16, 64, 96}) EXPECT_FALSE(takes_pairs(experts(rows))) << rows;
   for (const int64_t rows : {160, 256, 512, 4096}) EXPECT_TRUE(takes_pairs(experts(rows))) << rows;

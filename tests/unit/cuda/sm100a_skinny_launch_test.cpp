@@ -302,8 +302,8 @@ TEST(Sm100aSkinnyGroupsLaunch, LinearScalesAreReadInPlaceWhereTheyCanBe) {
   EXPECT_EQ(boxes()[5], tiles);
 }
 
-// gpt-oss's rows of 180 scales are no multiple of 16 bytes: they are copied before every call, of all
-// experts; of prepared weights nothing is, and of A alone its own.
+// gpt-oss's rows of 180 scales are no multiple of 16 bytes: they are copied before every call, of
+// all experts; of prepared weights nothing is, and of A alone its own.
 TEST(Sm100aSkinnyGroupsLaunch, RowsOf180ScalesAreCopiedUnlessPrepared) {
   using blackwell::Copies;
   Problem p{.m = 64, .n = 2880, .k = 2880, .l = 8, .grouping = Grouping::kContiguous};

@@ -1,5 +1,5 @@
-// The sampler on a simulated clock: time passes only where a case makes it, as fast as the simulated
-// neighbours let it.
+// The sampler on a simulated clock: time passes only where a case makes it, as fast as the
+// simulated neighbours let it.
 #include "tools/measure/rounds.hpp"
 
 #include <gtest/gtest.h>
@@ -260,7 +260,8 @@ double own_seconds() {
          1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-// Seconds in which the processors of this process did anything, for any process: /proc/stat, proc(5).
+// Seconds in which the processors of this process did anything, for any process: /proc/stat,
+// proc(5).
 double busy_seconds() {
   cpu_set_t mine;
   CPU_ZERO(&mine);

@@ -11,6 +11,7 @@
 #include "core/activation.hpp"
 #include "core/quantize_block.hpp"
 #include "dualgemm/dualgemm.hpp"
+#include "support/activation_rows.hpp"
 #include "support/bound.hpp"
 #include "support/every_activation.hpp"
 #include "support/inputs.hpp"
@@ -25,28 +26,8 @@ using test::Values;
 
 // The obvious FP32 epilogue, with the C library's functions.
 float epilogue32(const core::ResolvedActivation& act, float g, float u) {
-  const auto sigmoid = [](float x) { return 1.0f / (1.0f + std::exp(-x)); };
-  switch (act.kind) {
-    case ActivationKind::kSilu:
-      return g * sigmoid(g) * u;
-    case ActivationKind::kClampedSwiglu:
-    case ActivationKind::kSwigluOai:
-      g = g > act.limit ? act.limit : g;
-      u = u > act.limit ? act.limit : u < -act.limit ? -act.limit : u;
-      return g * sigmoid(act.alpha * g) * (u + act.beta);
-    case ActivationKind::kGeluErf:
-      return 0.5f * g * (1.0f + std::erf(g * 0.70710678f)) * u;
-    case ActivationKind::kGeluTanh:
-      return 0.5f * g * (1.0f + std::tanh(0.79788456f * (g + 0.044715f * g * g * g))) * u;
-    case ActivationKind::kRelu2:
-      g = g < 0.0f ? 0.0f : g;
-      return g * g * u;
-    case ActivationKind::kSigmoid:
-      return sigmoid(g) * u;
-    case ActivationKind::kIdentity:
-      break;
-  }
-  return g * u;
+  static const auto rows = test::activation_rows();
+  return rows.at(static_cast<size_t>(act.kind)).plain(act, g, u);
 }
 
 // What a plain FP32 program does with one problem (grouping none, tight, linear scales), and knobs

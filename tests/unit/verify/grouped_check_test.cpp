@@ -1,5 +1,5 @@
-// Results of groups of experts: all rows that are an expert's are judged, and that nothing was written
-// in the others.
+// Results of groups of experts: all rows that are an expert's are judged, and that nothing was
+// written in the others.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// What no Blackwell kernel with A in NVFP4 does; a kernel's supports() adds what only it does not do.
+// What no Blackwell kernel with A in NVFP4 does; a kernel's supports() adds what only it does not
+// do.
 #pragma once
 
 #include "dualgemm/types.hpp"

@@ -1,5 +1,5 @@
-// Which of a problem's operands a Blackwell kernel cannot read where they lie. Nothing here calls the
-// CUDA runtime.
+// Which of a problem's operands a Blackwell kernel cannot read where they lie. Nothing here calls
+// the CUDA runtime.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct Copies {
   int64_t sf_a = kDirect, sf_gate = kDirect, sf_up = kDirect;
   int64_t workspace_bytes = 0;
 };
-// `prepared`: weights are not read where they lay. `linear_a`: linear scales of A are, if their rows
-// are multiples of 16 bytes apart.
+// `prepared`: weights are not read where they lay. `linear_a`: linear scales of A are, if their
+// rows are multiples of 16 bytes apart.
 Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned, bool prepared = false,
                    bool linear_a = false);
 

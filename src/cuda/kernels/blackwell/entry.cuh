@@ -1,5 +1,5 @@
-// From a Config to a kernel and to what is known of it: what the kernels of this architecture have in
-// common. For the files that compile their lists.
+// From a Config to a kernel and to what is known of it: what the kernels of this architecture have
+// in common. For the files that compile their lists.
 #pragma once
 
 #include "cuda/kernels/blackwell/instance.hpp"

@@ -51,8 +51,8 @@ DUALGEMM_DEVICE void store_block(const Params& params, const OutputRows& rows, u
   }
 }
 
-// Zeros for the rows of D's last scale tile that do not exist, in 32 columns: by the warp that calls
-// with the last row among `first` .. first + count - 1.
+// Zeros for the rows of D's last scale tile that do not exist, in 32 columns: by the warp that
+// calls with the last row among `first` .. first + count - 1.
 template <class Params>
 DUALGEMM_DEVICE void clear_scales(const Params& params, const OutputRows& rows, uint32_t first,
                                   uint32_t count, uint32_t first_col) {

@@ -1,5 +1,5 @@
-// How the epilogue divides a tile of D whose rows are the MMA's N, and whose columns, of Gate and behind
-// them of Up, are the MMA's M: lanes of tensor memory. Host and device.
+// How the epilogue divides a tile of D whose rows are the MMA's N, and whose columns, of Gate and
+// behind them of Up, are the MMA's M: lanes of tensor memory. Host and device.
 #pragma once
 
 namespace dualgemm::cuda::blackwell {

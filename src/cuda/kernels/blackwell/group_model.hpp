@@ -1,5 +1,5 @@
-// How long groups of experts should take, from bytes and tiles; what stands between tiles and around
-// them all is ptxsim's (docs/lab/sm100a_pair.md). A means to rank kernels, not a promise.
+// How long groups of experts should take, from bytes and tiles; what stands between tiles and
+// around them all is ptxsim's (docs/lab/sm100a_pair.md). A means to rank kernels, not a promise.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace dualgemm::cuda::blackwell {
 
-// Persistent CTAs or pairs, so many at once, do a tile after the other, while HBM delivers everything
-// once. In clocks.
+// Persistent CTAs or pairs, so many at once, do a tile after the other, while HBM delivers
+// everything once. In clocks.
 struct GroupWork {
   double tiles_of_expert;  // of rows, as many as are to be expected
   int tile_n;

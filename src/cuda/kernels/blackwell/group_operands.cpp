@@ -15,9 +15,9 @@ namespace {
 
 constexpr int64_t kArenaAlignment = 64;  // what the library's interface promises of workspaces
 
-// A as the views have it: contiguous groups share one batch. Their swizzled scales begin anew at 128
-// rows with each expert, unless rows name their experts: then, and where a copy swizzles linear ones,
-// they are those of one matrix.
+// A as the views have it: contiguous groups share one batch. Their swizzled scales begin anew at
+// 128 rows with each expert, unless rows name their experts: then, and where a copy swizzles linear
+// ones, they are those of one matrix.
 struct RowsOfA {
   int64_t batches;
   int64_t scale_rows;  // of a batch; for any offsets

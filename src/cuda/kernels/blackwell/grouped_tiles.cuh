@@ -1,5 +1,6 @@
-// The tiles that a persistent CTA does, in the order of sm100a_skinny/grouped.cuh: those of a table, or, without one,
-// all rows of all batches. Params: a kernel's, with `m`, `batches`, `groups` and `tiles_n`.
+// The tiles that a persistent CTA does, in the order of sm100a_skinny/grouped.cuh: those of a
+// table, or, without one, all rows of all batches. Params: a kernel's, with `m`, `batches`,
+// `groups` and `tiles_n`.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +35,8 @@ DUALGEMM_DEVICE GroupTile row_tile_at(const Params& params, uint32_t index) {
   return {batch, end == params.m, begin, end, begin};
 }
 
-// The tiles of this CTA, in order. Rows of the next one are asked for before a tile is worked at, and
-// looked at after it.
+// The tiles of this CTA, in order. Rows of the next one are asked for before a tile is worked at,
+// and looked at after it.
 template <int kTileM>
 class GroupedTiles {
  public:
@@ -50,8 +51,8 @@ class GroupedTiles {
   }
 
   DUALGEMM_DEVICE bool is_valid() const { return index_ < end_; }
-  // Once for each tile, which is valid. Without a next one any will do: behind a branch of its own the
-  // words would be waited for.
+  // Once for each tile, which is valid. Without a next one any will do: behind a branch of its own
+  // the words would be waited for.
   template <class Params>
   DUALGEMM_DEVICE void ask_for_next(const Params& params) {
     if (has_table(params)) next_ = rows_at(params, min(index_ + gridDim.x, end_ - 1));
@@ -91,9 +92,9 @@ DUALGEMM_DEVICE void wait_for_table(const Params& params) {
   ptx::griddepcontrol_launch_dependents();
 }
 
-// Stages of a CTA's first tile whose weights are asked for before the grid before has ended: half of
-// the ring. A queues behind them, and with the whole ring MMAs would begin 0.9 us later where there is
-// nothing to wait for (by ptxsim's clock).
+// Stages of a CTA's first tile whose weights are asked for before the grid before has ended: half
+// of the ring. A queues behind them, and with the whole ring MMAs would begin 0.9 us later where
+// there is nothing to wait for (by ptxsim's clock).
 template <class Params>
 DUALGEMM_DEVICE uint32_t early_stages(const Params& params, uint32_t ring_stages) {
   return params.prepared && !has_table(params) ? min(ring_stages / 2, params.num_k_tiles) : 0;

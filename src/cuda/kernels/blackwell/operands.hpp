@@ -15,8 +15,8 @@ struct OperandMaps {
 };
 
 // One operand's settled copies, which go to `launches`, and its two maps, boxes of `box_rows` rows.
-// `scales` null: there are none. `linear` null: they are read in scale tiles; otherwise as they lie,
-// where that suits, and `*linear` says whether that is in rows.
+// `scales` null: there are none. `linear` null: they are read in scale tiles; otherwise as they
+// lie, where that suits, and `*linear` says whether that is in rows.
 Status place_operand(TmaOperand operand, int64_t batches, int box_rows, void* workspace,
                      EncodeTiled encode_tiled, TensorMap* data, TensorMap* scales,
                      std::vector<KernelLaunch>& launches, bool* linear = nullptr);

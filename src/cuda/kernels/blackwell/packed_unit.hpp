@@ -3,8 +3,9 @@
 //
 // Each batch (k-tiles of 256, units of 8 columns of D) has the codes of all units, then their
 // scales. A CTA's part of a stage is a run of units of codes, half of the tile's, and all of the
-// tile's units of scales, of which it loads half for both: a box of each of two maps. What lies at or after k is zero, and what the
-// last unit has beyond n; units beyond the last one are zeros of the TMA unit.
+// tile's units of scales, of which it loads half for both: a box of each of two maps. What lies at
+// or after k is zero, and what the last unit has beyond n; units beyond the last one are zeros of
+// the TMA unit.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The machine as the models of choice have it: a clock of an SM is their unit of time where they count
-// clocks. A means to rank kernels, not a promise.
+// The machine as the models of choice have it: a clock of an SM is their unit of time where they
+// count clocks. A means to rank kernels, not a promise.
 #pragma once
 
 #include "cuda/machine/b200.hpp"
@@ -25,7 +25,8 @@ static_assert(kHbmBytesPerClock == 3750 && kPortBytesPerClock == 112 && kL2Bytes
 inline constexpr double kSharedBytesPerClock = machine::kB200.shared_bytes_per_clock.value;
 inline constexpr double kMmaReadBytes = 128 * 32;  // of A, by an MMA of 128 rows and K = 64
 
-// One turn of a ring of stages in which 64 KB are in flight: on each of 148 SMs that gives 6.3 TB/s.
+// One turn of a ring of stages in which 64 KB are in flight: on each of 148 SMs that gives 6.3
+// TB/s.
 inline constexpr double kTurnUs = 1.5;
 
 }  // namespace dualgemm::cuda::blackwell

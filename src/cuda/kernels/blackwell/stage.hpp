@@ -1,5 +1,5 @@
-// What the Blackwell kernels have in common of a stage along K, of an SM and of their epilogues. Host and
-// device.
+// What the Blackwell kernels have in common of a stage along K, of an SM and of their epilogues.
+// Host and device.
 #pragma once
 
 #include <cstdint>

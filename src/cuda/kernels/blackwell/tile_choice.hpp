@@ -75,8 +75,8 @@ constexpr int pairs_at_once(int num_sms, int max_pairs) {
   return max_pairs < 0 ? num_sms / kPairCtas : max_pairs;
 }
 
-// The grid of persistent pairs, `most_ctas` at the most, of which a GPU has as many at once: two CTAs
-// or more.
+// The grid of persistent pairs, `most_ctas` at the most, of which a GPU has as many at once: two
+// CTAs or more.
 constexpr int64_t persistent_ctas(int64_t m, int64_t n, int64_t l, int64_t most_ctas) {
   const int64_t pairs = std::max(most_ctas / kPairCtas, int64_t{1});
   return std::min(num_pairs(m, n, l, kPersistentTile), pairs) * kPairCtas;
@@ -118,8 +118,8 @@ struct TimedTile {
 };
 inline constexpr double kNoTile = std::numeric_limits<double>::infinity();
 
-// Clocks of a pair's tiles of prepared weights, of more rows than that. Their scales come as they are, 16
-// bytes for a row's K = 256, and an epilogue takes the longer the more columns there are.
+// Clocks of a pair's tiles of prepared weights, of more rows than that. Their scales come as they
+// are, 16 bytes for a row's K = 256, and an epilogue takes the longer the more columns there are.
 constexpr double clocks_of_prepared(int tile_n, int64_t m, int64_t n, int64_t k, int64_t l,
                                     int64_t at_once) {
   constexpr double kClocksPerWave = 4800;  // as above, with 64 columns
@@ -166,7 +166,8 @@ constexpr TimedTile persistent_pair(int64_t m, int64_t n, int64_t k, int64_t l, 
   return {tile, clocks / kClocksPerUs};
 }
 
-// What tiles of one CTA take: of up to kCtaRows rows those of choose_tile_n(), else the faster of the two.
+// What tiles of one CTA take: of up to kCtaRows rows those of choose_tile_n(), else the faster of
+// the two.
 constexpr double us_of_one_cta(int64_t m, int64_t n, int64_t k, int64_t l, int num_sms) {
   if (m <= kCtaRows) {
     const TileChoice tile{1, choose_tile_n(1, n, l, num_sms)};

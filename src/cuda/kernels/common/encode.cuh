@@ -94,8 +94,9 @@ constexpr float kCodeRounder = 0x1.8p23f;
 //   f(v) = min(2v, v + 2, v/2 + 4)
 // rounds to, since E2M1 counts in steps of 1/2 up to 2, of 1 up to 4, of 2 up to 6. Each of the
 // three is exact but for one rounding, to even, at the addition of 1.5 * 2^23.
-// kRare: v may be 7 or more, where f leaves the codes, or y infinite, whose product with `low` would
-// be NaN, or NaN. The same f as a sum of ramps from 0 to 1 then, of which only one is neither:
+// kRare: v may be 7 or more, where f leaves the codes, or y infinite, whose product with `low`
+// would be NaN, or NaN. The same f as a sum of ramps from 0 to 1 then, of which only one is
+// neither:
 //   4 * sat(v/2) + 2 * sat(v/2 - 1) + sat(v/2 - 2); NaN counts 0
 template <bool kRare>
 DUALGEMM_DEVICE float round_to_code(float y, const HalfReciprocal& half) {

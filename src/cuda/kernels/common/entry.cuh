@@ -3,8 +3,9 @@
 
 #include "cuda/ptx/target.hpp"
 
-// The kernel `entry` of a struct `parameters`, one CTA of `threads` threads an SM: body<config>(params)
-// in images of `target`, a macro of target.hpp. The rest of the arguments is the Config.
+// The kernel `entry` of a struct `parameters`, one CTA of `threads` threads an SM:
+// body<config>(params) in images of `target`, a macro of target.hpp. The rest of the arguments is
+// the Config.
 #define DUALGEMM_ENTRY(target, entry, parameters, threads, body, ...)                 \
   extern "C" __global__ void __launch_bounds__(threads, 1)                            \
       entry(const __grid_constant__ parameters params) {                              \

@@ -1,5 +1,5 @@
-// A family of kernels: what a plan chooses among, and what it says of one. Nothing here calls the CUDA
-// runtime.
+// A family of kernels: what a plan chooses among, and what it says of one. Nothing here calls the
+// CUDA runtime.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ struct KernelRequest {
   const DeviceCaps& caps;
 };
 
-// A compiled kernel's numbers, and how long it should take. The unit is microseconds where there is a
-// model of the machine, else the time of another family of the same instruction set; times of families
-// of one instruction set can be compared for one problem.
+// A compiled kernel's numbers, and how long it should take. The unit is microseconds where there is
+// a model of the machine, else the time of another family of the same instruction set; times of
+// families of one instruction set can be compared for one problem.
 struct TimedShape {
   KernelShape shape;
   double time;
@@ -47,15 +47,16 @@ struct KernelFamily {
   Isa isa;
   int rank;            // of families that take the same time the one of the lowest rank is chosen
   bool pairs = false;  // of CTAs, each on an SM of its own
-  // Where the fastest kernel does not satisfy a caller's constraints: whether this family's own choice
-  // comes before the first compiled kernel that does.
+  // Where the fastest kernel does not satisfy a caller's constraints: whether this family's own
+  // choice comes before the first compiled kernel that does.
   bool chooses_first = false;
   // ok, or why the family cannot run this.
   Status (*supports)(const KernelRequest& request);
   // Everything below: of what is supported.
   // The compiled kernels; their grids are not known yet, but where one is said.
   std::vector<KernelShape> (*candidates)(const KernelRequest& request);
-  // The one that should take the least time; kNever: none of them may be chosen unless it is demanded.
+  // The one that should take the least time; kNever: none of them may be chosen unless it is
+  // demanded.
   TimedShape (*fastest)(const KernelRequest& request);
   // The grid of the plan's kernel; null: it follows from the shape.
   Status (*deal_out)(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints);

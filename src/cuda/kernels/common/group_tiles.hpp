@@ -1,5 +1,6 @@
-// The launch that makes the table of tiles of a grouped problem, and what kernels are told that make
-// their own: device/group_tiles.hpp. Nothing here calls the CUDA runtime or reads an expert's rows.
+// The launch that makes the table of tiles of a grouped problem, and what kernels are told that
+// make their own: device/group_tiles.hpp. Nothing here calls the CUDA runtime or reads an expert's
+// rows.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +33,8 @@ GroupRows group_rows_of(const Problem& problem, const Buffers& buffers, int64_t 
 KernelLaunch group_tiles_launch(const Problem& problem, const Buffers& buffers, int64_t tile_m,
                                 void* table);
 
-// The filled table, as the kernel behind gets it; without groups, or for a kernel that makes its own
-// (null): none.
+// The filled table, as the kernel behind gets it; without groups, or for a kernel that makes its
+// own (null): none.
 GroupTiles group_tiles_of(const Problem& problem, const Buffers& buffers, const void* table);
 
 }  // namespace dualgemm::cuda

@@ -1,4 +1,5 @@
-// D = act(alpha_gate * Gate product + bias) * (alpha_up * Up product + bias): what follows two plain GEMMs.
+// D = act(alpha_gate * Gate product + bias) * (alpha_up * Up product + bias): what follows two
+// plain GEMMs.
 #pragma once
 
 #include "cuda/device/activation.hpp"

@@ -1,10 +1,11 @@
-// The table of tiles of groups, made by all threads of a CTA, in memory or in shared memory: between
-// the load of the offsets and the table lie one scan and, where it is read by the same CTA, two
-// barriers, as kernels wait for it before they ask for weights.
+// The table of tiles of groups, made by all threads of a CTA, in memory or in shared memory:
+// between the load of the offsets and the table lie one scan and, where it is read by the same CTA,
+// two barriers, as kernels wait for it before they ask for weights.
 //
-// Experts in chunks of the threads: where each one's tiles begin is a prefix of what those before it
-// have. A thread writes the first kOwn tiles of its expert, the warp the others, one expert after the
-// other, as one may have nearly all. Where rows name their experts, rows in chunks of the threads.
+// Experts in chunks of the threads: where each one's tiles begin is a prefix of what those before
+// it have. A thread writes the first kOwn tiles of its expert, the warp the others, one expert
+// after the other, as one may have nearly all. Where rows name their experts, rows in chunks of the
+// threads.
 #pragma once
 
 #include <cstdint>
@@ -161,8 +162,8 @@ DUALGEMM_DEVICE uint32_t owner_of_row(const GroupRows& p, uint32_t row) {
   return expert < p.l ? expert : kNobody;
 }
 
-// A run of rows of one expert is cut into tiles; the thread of a tile's first row writes all but its
-// end, that of its last row the end.
+// A run of rows of one expert is cut into tiles; the thread of a tile's first row writes all but
+// its end, that of its last row the end.
 template <int kThreads>
 DUALGEMM_DEVICE uint32_t tiles_of_rows(const GroupRows& p, GroupTilesScratch& scratch,
                                        GroupTile* table) {
@@ -197,8 +198,8 @@ DUALGEMM_DEVICE uint32_t tiles_of_rows(const GroupRows& p, GroupTilesScratch& sc
 }  // namespace group_tiles
 
 // By all kThreads threads of the CTA: writes the tiles from table[0] on and returns how many there
-// are. Other threads than the writing one see them after a barrier. kOwn: tiles that an expert usually
-// has at the most.
+// are. Other threads than the writing one see them after a barrier. kOwn: tiles that an expert
+// usually has at the most.
 template <int kThreads, uint32_t kOwn>
 DUALGEMM_DEVICE uint32_t make_group_tiles(const GroupRows& rows, GroupTilesScratch& scratch,
                                           GroupTile* table) {

@@ -11,8 +11,8 @@ namespace dualgemm::cuda {
 
 // Each of E2M1's eight magnitudes times the block's scale and the global one, rounded to FP32 and
 // then to kType; apart from the sign a code can mean nothing else. Lower and upper bytes lie apart:
-// the lower three bits of four codes are the selector of a prmt. Eight codes take some 40 instructions
-// so, the table among them; each multiplied and rounded by itself 70 (sm_90).
+// the lower three bits of four codes are the selector of a prmt. Eight codes take some 40
+// instructions so, the table among them; each multiplied and rounded by itself 70 (sm_90).
 template <OutputType kType>
 class BlockValues {
  public:

@@ -6,10 +6,11 @@
 namespace dualgemm::cuda {
 namespace {
 
-// A tile has 32 groups of 16 bytes: four scales of each of four rows that are 32 apart. A thread takes
-// two groups. (262144 x 448, H200, 2026-11-24, the kernel alone, % of a copy to swizzled and to linear:
-// this 89 and 90; 8 tiles, one group 82 and 81; 32 tiles, four groups 41 and 87; those of the next row
-// of tiles as well, so that places are found once for more, 84 and 84, of 8 tiles 87 and 84.)
+// A tile has 32 groups of 16 bytes: four scales of each of four rows that are 32 apart. A thread
+// takes two groups. (262144 x 448, H200, 2026-11-24, the kernel alone, % of a copy to swizzled and
+// to linear: this 89 and 90; 8 tiles, one group 82 and 81; 32 tiles, four groups 41 and 87; those
+// of the next row of tiles as well, so that places are found once for more, 84 and 84, of 8 tiles
+// 87 and 84.)
 constexpr int kGroups = 32, kGroupRows = 4;
 constexpr int kGroupsOfPass = kConvertThreads / kConvertTiles, kPasses = kGroups / kGroupsOfPass;
 

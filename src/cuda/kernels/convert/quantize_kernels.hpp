@@ -1,5 +1,5 @@
-// The compiled kernels of the quantiser and of its inverse, and what the host code knows of them. Apart
-// from quantize.hpp, whose headers nvcc would read for each file of kernels.
+// The compiled kernels of the quantiser and of its inverse, and what the host code knows of them.
+// Apart from quantize.hpp, whose headers nvcc would read for each file of kernels.
 #pragma once
 
 #include "cuda/kernels/convert/quantize_params.hpp"
@@ -13,18 +13,18 @@ inline constexpr int kQuantizeThreads = 256;
 inline constexpr int kFewBlocks = 64 << 10;  // up to so many a thread takes one block, beyond two
 inline constexpr int kFewThreads = 64;       // of a CTA then: more of them, on more SMs
 inline constexpr int kManyUnroll = 2;
-// Rows of one matrix whose blocks a thread takes at the most where there are many, if so many CTAs are
-// left, and loads at a time (16384 x 7168 in bf16, H200, us: 2, 4 and 8 rows, two at a time 92, 85
-// and 82; four at a time, which takes 79 registers, not 63, 4 and 8 rows 91 and 90).
+// Rows of one matrix whose blocks a thread takes at the most where there are many, if so many CTAs
+// are left, and loads at a time (16384 x 7168 in bf16, H200, us: 2, 4 and 8 rows, two at a time 92,
+// 85 and 82; four at a time, which takes 79 registers, not 63, 4 and 8 rows 91 and 90).
 inline constexpr int kMostThreadRows = 16, kManyCtas = 2048, kLoadedRows = 2;
 inline constexpr int kAmaxThreads = 256, kAmaxBytes = 128;  // in flight in a thread
 inline constexpr int kMaxPartials = 512;  // CTAs of the search for the largest magnitude
 inline constexpr int kKeptBlocks = 2;     // of a row, in a thread's registers
 inline constexpr int kMaxRowThreads = 512;
-// From so many rows on each is in shared memory, a thread takes so many of its blocks (7168 columns of
-// bf16, H200, us; a row in registers, 4 and 8 blocks: 256 rows 3.8, 4.0, 4.5; 512 5.4, 5.4, 5.8; 4096
-// 31.7, 28.7, 30.3; 16384 114, 98, 94; 8192 rows of FP32 90, 69, 71; 16384 now, with fewer instructions
-// a block, 87 and 82 with 4 and 8).
+// From so many rows on each is in shared memory, a thread takes so many of its blocks (7168 columns
+// of bf16, H200, us; a row in registers, 4 and 8 blocks: 256 rows 3.8, 4.0, 4.5; 512 5.4, 5.4, 5.8;
+// 4096 31.7, 28.7, 30.3; 16384 114, 98, 94; 8192 rows of FP32 90, 69, 71; 16384 now, with fewer
+// instructions a block, 87 and 82 with 4 and 8).
 inline constexpr int kStagedRows = 512, kMinStagedThreads = 64;
 inline constexpr int kMaxStagedBytes = 96 << 10;  // of a row; every GPU has them
 constexpr int staged_blocks(WideType type, int64_t rows) {

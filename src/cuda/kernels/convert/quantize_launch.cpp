@@ -74,8 +74,8 @@ TensorParams tensor_params(const core::ResolvedQuantize& problem, const RowGroup
   return p;
 }
 
-// launch(params of a part, its units) for as many rows at a time as a launch can count, a multiple of
-// 32 if more than one launch has to; at least once, if `always`.
+// launch(params of a part, its units) for as many rows at a time as a launch can count, a multiple
+// of 32 if more than one launch has to; at least once, if `always`.
 template <class Launch>
 void for_parts(const core::ResolvedQuantize& problem, TensorParams params, int64_t row_units,
                bool always, const Launch& launch) {

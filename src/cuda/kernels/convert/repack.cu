@@ -1,5 +1,5 @@
-// Copies for the TMA unit, a warp a piece at a time. A lane asks for all it needs before it looks at any
-// of it: what does not exist is asked for elsewhere, so that no load waits for a branch.
+// Copies for the TMA unit, a warp a piece at a time. A lane asks for all it needs before it looks
+// at any of it: what does not exist is asked for elsewhere, so that no load waits for a branch.
 #include "cuda/device/scale_offset.cuh"
 #include "cuda/device/unaligned_word.cuh"
 #include "cuda/kernels/convert/repack_params.hpp"
@@ -18,8 +18,8 @@ constexpr int kRowsAtOnce = 32 * kLoadCols / kRepackScaleCols;  // by a warp
 constexpr int kLoads = kTileRows / kRowsAtOnce;
 using RowWords = uint32_t[kLoads][kTileWords];
 
-// By all threads, before they touch memory: the grid in front may still be writing what is copied, or
-// reading what was copied before.
+// By all threads, before they touch memory: the grid in front may still be writing what is copied,
+// or reading what was copied before.
 __device__ void wait_for_grid_before() {
 #if __CUDA_ARCH__ >= 900
   ptx::griddepcontrol_launch_dependents();
@@ -83,8 +83,8 @@ struct LaneRows {
   }
 };
 
-// 16 columns that all exist. Unaligned, so do four more in front of them and behind them: then a word
-// more is loaded, and each of the result is made of two.
+// 16 columns that all exist. Unaligned, so do four more in front of them and behind them: then a
+// word more is loaded, and each of the result is made of two.
 template <int kAlignment>
 __device__ void load_whole(const LaneRows& lane, RowWords& words) {
   constexpr int kRaw = kAlignment == 1 ? kTileWords + 1 : kTileWords;
@@ -113,8 +113,8 @@ __device__ void load_whole(const LaneRows& lane, RowWords& words) {
   }
 }
 
-// `cols` of 16, at least one, by loads of kUnit bytes, of which cols is a multiple; zeros behind them.
-// With units below 4 bytes two rows at a time are in registers.
+// `cols` of 16, at least one, by loads of kUnit bytes, of which cols is a multiple; zeros behind
+// them. With units below 4 bytes two rows at a time are in registers.
 template <int kUnit>
 __device__ void load_part(const LaneRows& lane, int cols, RowWords& words) {
   constexpr int kRound = kUnit == 4 ? kLoads : 2, kUnits = kLoadCols / kUnit;
@@ -180,8 +180,8 @@ __device__ void copy_linear(const ScalePiece& piece, int64_t ld, int lane) {
   }
 }
 
-// A line of a tile: a word of each of the rows line, line + 32, ... `cols` of a word exist; by loads of
-// kUnit bytes, of which cols is a multiple.
+// A line of a tile: a word of each of the rows line, line + 32, ... `cols` of a word exist; by
+// loads of kUnit bytes, of which cols is a multiple.
 template <int kUnit>
 __device__ void load_line(const uint8_t* tile, int line, int rows, int cols,
                           uint32_t (&words)[kTileWords]) {

@@ -13,9 +13,9 @@ namespace dualgemm::cuda {
 KernelLaunch repack_rows_launch(const RowCopy& copy);
 KernelLaunch repack_scales_launch(const ScaleCopy& copy);
 
-// Into a launch of `launches` that makes such copies and has room for one more, or behind all. None of
-// them may need what is copied, or make what it is copied from. On Hopper and later: it begins while
-// the grid in front ends, for which it waits.
+// Into a launch of `launches` that makes such copies and has room for one more, or behind all. None
+// of them may need what is copied, or make what it is copied from. On Hopper and later: it begins
+// while the grid in front ends, for which it waits.
 void add_repack_rows(const RowCopy& copy, std::vector<KernelLaunch>& launches);
 void add_repack_scales(const ScaleCopy& copy, std::vector<KernelLaunch>& launches);
 

@@ -1,4 +1,5 @@
-// An operand that the TMA unit reads, NVFP4 or 16-bit numbers: where it lies, what it must be copied for, its views.
+// An operand that the TMA unit reads, NVFP4 or 16-bit numbers: where it lies, what it must be
+// copied for, its views.
 #pragma once
 
 #include <cstdint>

@@ -94,7 +94,8 @@ struct WideBlock {
   }
 
  private:
-  // An instruction of the pipe that multiplies (HFMA2); a mask would be one of the busier other one.
+  // An instruction of the pipe that multiplies (HFMA2); a mask would be one of the busier other
+  // one.
   static DUALGEMM_DEVICE uint32_t abs_of(uint32_t pair) {
     return kType == WideType::kBF16 ? ptx::abs_bf16x2(pair) : ptx::abs_f16x2(pair);
   }

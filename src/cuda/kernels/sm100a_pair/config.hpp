@@ -42,8 +42,8 @@ inline constexpr int kMmaWarp = 5;
 inline constexpr int kFirstArrangeWarp = 6;  // persistent
 inline constexpr int kEarlyStages = 1;       // whose prepared weights are asked for before A may be
 
-// Persistent pairs do so many rows of tiles, 4 096 rows of D, column after column, before they go on
-// to the next ones: A of a band, 15 MB at k = 7168, stays in L2, and weights pass once a band.
+// Persistent pairs do so many rows of tiles, 4 096 rows of D, column after column, before they go
+// on to the next ones: A of a band, 15 MB at k = 7168, stays in L2, and weights pass once a band.
 inline constexpr int kBandTiles = 16;
 
 // Derived from a Config; every rule stands under what it limits. Bytes and columns are those of one

@@ -6,12 +6,13 @@
 // of both (cta_group::2).
 //
 //   warp      role           does
-//   0-3, 6-17 epilogue       TMEM -> registers, activation, D; warp w has rows 32 * (w % 4) .., four
-//                            warps a quarter of the columns; before that, with prepared weights,
-//                            arrange_scales, each warp in a stage of its own
-//   4         load_operands  one thread: six TMA loads a stage, into its own CTA; load_prepared four
-//   5         issue_mma      makes the barriers, allocates and frees TMEM; in the leader one thread:
-//                            scales to the TMEM of both, two MMAs per K = 64
+//   0-3, 6-17 epilogue       TMEM -> registers, activation, D; warp w has rows 32 * (w % 4) ..,
+//                            four warps a quarter of the columns; before that, with prepared
+//                            weights, arrange_scales, each warp in a stage of its own
+//   4         load_operands  one thread: six TMA loads a stage, into its own CTA; load_prepared
+//                            four
+//   5         issue_mma      makes the barriers, allocates and frees TMEM; in the leader one
+//                            thread: scales to the TMEM of both, two MMAs per K = 64
 //
 //   shared memory, per stage and CTA: A (128, 128), Gate (tile_n/2, 128), Up (tile_n/2, 128) bytes,
 //   K-major, 128-byte swizzle; then 4 scale tiles of 512 bytes each for A (its own rows), Gate, Up
@@ -19,8 +20,8 @@
 //   38 912 for 128 (5 stages). Behind the stages: barriers, the TMEM address.
 //   Prepared weights: Gate and Up in turns of 8 rows, so that one box brings both; their scales
 //   arrive row by row, 16 bytes for K = 256, and are arranged as scale tiles in the same place: a
-//   tile may then begin at any column. Up to 64 columns Gate and Up share a scale tile. So are A's, if
-//   they lie in rows (linear_a).
+//   tile may then begin at any column. Up to 64 columns Gate and Up share a scale tile. So are A's,
+//   if they lie in rows (linear_a).
 //
 //   TMEM columns, in both      tile_n 64        tile_n 128
 //   accumulator of Gate        0 .. 63          0 .. 127
@@ -53,8 +54,9 @@
 //   arrived there after ab_empty, whose commit covers the MMAs that read them.
 //
 // Persistent, a pair does tile after tile (tiles.cuh), and the ring goes on from one to the next:
-//   0-3, 8-11    epilogue, of the last tile while the next one is multiplied: all sums to registers,
-//                64 columns a warp, each product's as soon as it is complete; then the activation
+//   0-3, 8-11    epilogue, of the last tile while the next one is multiplied: all sums to
+//                registers, 64 columns a warp, each product's as soon as it is complete; then the
+//                activation
 //   4, 5         as above
 //   6, 7         prepared weights: arrange_all_scales, each some of the stages
 //   gate_free    leader  2 * 8  every warp of both epilogues  issue_mma   passes; then the phase of
@@ -69,8 +71,8 @@
 //
 // Needs: sm_100a, sm_103a or sm_100f; PTX ISA 8.6; clusters of two CTAs; 227 KB of shared memory.
 // Views and alignment: blackwell/params.hpp, with 128 rows of A and tile_n/2 of Gate and Up a box.
-// Prepared weights: map_gate is of their codes, map_sf_gate of their scales (blackwell/packed_weights.hpp),
-// map_up and map_sf_up are of nothing.
+// Prepared weights: map_gate is of their codes, map_sf_gate of their scales
+// (blackwell/packed_weights.hpp), map_up and map_sf_up are of nothing.
 #pragma once
 
 #include <cstdint>

@@ -18,9 +18,9 @@ KernelShape shape_of(const Instance& instance) {
           .stages = instance.stages};
 }
 
-// Bits that must not depend on m come from one kernel, that of one CTA: that an MMA over a pair gives
-// the same ones is so in the interpreter, and no document promises it. With prepared weights those of
-// this kernel are for every m.
+// Bits that must not depend on m come from one kernel, that of one CTA: that an MMA over a pair
+// gives the same ones is so in the interpreter, and no document promises it. With prepared weights
+// those of this kernel are for every m.
 Status check(const Problem& problem, bool prepared) {
   if (problem.batch_invariant && !prepared)
     return Status::unsupported("batch_invariant", "true", "only the kernel of one CTA is");

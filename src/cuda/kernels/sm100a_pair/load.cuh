@@ -55,10 +55,11 @@ DUALGEMM_DEVICE void load_operands(const Params& params, SharedStorage<kCfg>& sm
   }
 }
 
-// Codes of both weights of one stage, and their scales, which are asked for first: they are arranged
-// while the rest arrives. Both CTAs have the scales of all columns, and each loads half of them for
-// both; the other one's may arrive before sf_full expects them, but not before its phase has begun,
-// since the stage is free in both CTAs at once. What arrives includes A and its scales, load_a()'s.
+// Codes of both weights of one stage, and their scales, which are asked for first: they are
+// arranged while the rest arrives. Both CTAs have the scales of all columns, and each loads half of
+// them for both; the other one's may arrive before sf_full expects them, but not before its phase
+// has begun, since the stage is free in both CTAs at once. What arrives includes A and its scales,
+// load_a()'s.
 template <Config kCfg>
 DUALGEMM_DEVICE void load_units(const Params& params, SharedStorage<kCfg>& smem, const Tile& tile,
                                 uint32_t index, uint32_t k_tile, ptx::CachePolicy policy) {

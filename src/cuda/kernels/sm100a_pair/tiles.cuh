@@ -10,8 +10,8 @@ struct Tile {
   uint32_t n_begin, batch;  // of the pair's columns
 };
 
-// The place of tile `index` of persistent pairs among `rows` x `columns` tiles: along rows first, of
-// a band of them.
+// The place of tile `index` of persistent pairs among `rows` x `columns` tiles: along rows first,
+// of a band of them.
 struct Place {
   uint32_t row, column;
 };
@@ -23,8 +23,8 @@ DUALGEMM_DEVICE Place place_in_bands(uint32_t index, uint32_t rows, uint32_t col
   return {band + in_band - column * band_rows, column};
 }
 
-// The tiles of this pair, one after the other: every number of them that is the pair's, modulo their
-// count. One, where pairs are not persistent. A pair has at least one.
+// The tiles of this pair, one after the other: every number of them that is the pair's, modulo
+// their count. One, where pairs are not persistent. A pair has at least one.
 template <Config kCfg>
 class Turns {
  public:

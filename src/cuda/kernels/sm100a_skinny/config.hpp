@@ -43,7 +43,8 @@ inline constexpr int kLoadWarp = 4;
 inline constexpr int kMmaWarp = 5;
 // In kernels for groups: warps that only mix, as the epilogue's are still at the last tile.
 inline constexpr int kFirstMixWarp = 6;
-// With prepared weights: A's loads have a warp of their own, as they alone wait for the grid before.
+// With prepared weights: A's loads have a warp of their own, as they alone wait for the grid
+// before.
 inline constexpr int kLoadAWarp = 6;
 static_assert(kMmaM == 32 * kEpilogueWarps, "each epilogue warp owns one quarter of the lanes");
 static_assert(kScaleTileBytes == 32 * 16, "a lane mixes a row of 16 bytes");

@@ -52,8 +52,8 @@
 //   Scale columns of a stage are written again only behind ab_full of the next round: load_operands
 //   arrived there after ab_empty, whose commit covers the MMAs that read them.
 //
-// The grid may begin while the one before it ends. Every thread waits (griddepcontrol.wait) before it
-// reads or writes global memory, but for prepared weights, which are complete.
+// The grid may begin while the one before it ends. Every thread waits (griddepcontrol.wait) before
+// it reads or writes global memory, but for prepared weights, which are complete.
 //
 // Needs: sm_100a, sm_103a or sm_100f; PTX ISA 8.6; no cluster; 227 KB of shared memory. Views and
 // alignment: params.hpp.

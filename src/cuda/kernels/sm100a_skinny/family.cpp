@@ -19,8 +19,8 @@ KernelShape shape_of(const Instance& instance) {
           .stages = instance.stages};
 }
 
-// Bits that must not depend on m come from one kernel, that of one CTA: that an MMA gives the same ones
-// with its operands in the other roles is so in the interpreter, and no document promises it.
+// Bits that must not depend on m come from one kernel, that of one CTA: that an MMA gives the same
+// ones with its operands in the other roles is so in the interpreter, and no document promises it.
 Status check_rows(const Problem& problem) {
   if (problem.grouping != Grouping::kNone) {
     return Status::unsupported("grouping", dualgemm::name_of(problem.grouping),

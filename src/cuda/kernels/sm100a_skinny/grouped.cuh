@@ -1,10 +1,11 @@
-// The same for groups of experts, and for many columns: persistent CTAs over the table of tiles (device/group_tiles.hpp).
+// The same for groups of experts, and for many columns: persistent CTAs over the table of tiles
+// (device/group_tiles.hpp).
 //
 // A tile is tile_n columns of D for up to tile_m rows of one expert. Tile number n * row_tiles + r
-// has columns n and entry r of the table; CTA c does the tiles c, c + CTAs, ...: tiles of one expert
-// and the same columns run next to each other, so that HBM gives their weights once, and those of
-// an expert without rows are never loaded. Rows and columns of D that a tile has depend on the
-// table alone, never on how many CTAs there are.
+// has columns n and entry r of the table; CTA c does the tiles c, c + CTAs, ...: tiles of one
+// expert and the same columns run next to each other, so that HBM gives their weights once, and
+// those of an expert without rows are never loaded. Rows and columns of D that a tile has depend on
+// the table alone, never on how many CTAs there are.
 //
 //   warp   role            does
 //   0-3    finish_tiles    the epilogue, while the next tile is multiplied
@@ -20,20 +21,21 @@
 //   ab_empty[s]    1       multiply_tiles (tcgen05.commit)  load_tiles             passes
 //   acc_full[a]    1       multiply_tiles (tcgen05.commit)  finish_tiles           phase 0
 //   acc_empty[a]   4       finish_tiles, a lane of a warp   multiply_tiles         passes
-//   bar.sync 1             finish_tiles: what the other product's warps left is there, and what they
-//                          left two turns ago is read
+//   bar.sync 1             finish_tiles: what the other product's warps left is there, and what
+//                          they left two turns ago is read
 //
 // Rows of A come by their number: those behind the tile's last one are the next expert's, or
 // zeros, and their sums are never stored. Scales of A in the swizzled layout have 128 rows a tile,
-// and a row of the MMA needs its own at its own place. Row 0 of a tile of D may be any row of theirs
-// (contiguous groups whose scales are one matrix, as with row_experts), or a multiple of tile_m
-// behind one of 128 (masked, or padded for each expert): so one or two of their tiles are loaded,
-// and mix_tiles puts words where they belong; rows that the tile does not have get zeros. Linear
-// scales, of any operand, come as 16 bytes a row, a word for each step. No copy depends on the table.
+// and a row of the MMA needs its own at its own place. Row 0 of a tile of D may be any row of
+// theirs (contiguous groups whose scales are one matrix, as with row_experts), or a multiple of
+// tile_m behind one of 128 (masked, or padded for each expert): so one or two of their tiles are
+// loaded, and mix_tiles puts words where they belong; rows that the tile does not have get zeros.
+// Linear scales, of any operand, come as 16 bytes a row, a word for each step. No copy depends on
+// the table.
 //
-// Many columns without groups are done in the same way, and without a table: entry r is tile r of the
-// rows of all batches. Then only threads that read or write global memory wait for the grid before,
-// and prepared weights are loaded before that as far as the ring goes.
+// Many columns without groups are done in the same way, and without a table: entry r is tile r of
+// the rows of all batches. Then only threads that read or write global memory wait for the grid
+// before, and prepared weights are loaded before that as far as the ring goes.
 #pragma once
 
 #include <cstdint>
@@ -51,8 +53,8 @@ struct GroupedStorage : SharedStorage<kCfg> {
   blackwell::Exchange<finished_tile(kCfg)> exchange;
   ptx::Barrier acc_empty[Budget<kCfg>::kAccs];
 };
-// What an instance has in shared memory. Not an alias: nvcc 13.0 loses its argument on the way to the
-// host's compiler.
+// What an instance has in shared memory. Not an alias: nvcc 13.0 loses its argument on the way to
+// the host's compiler.
 template <Config kCfg>
 struct StorageOf : std::conditional_t<kCfg.grouped, GroupedStorage<kCfg>, SharedStorage<kCfg>> {};
 

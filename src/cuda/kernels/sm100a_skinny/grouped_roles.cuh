@@ -8,7 +8,8 @@
 
 namespace dualgemm::cuda::sm100a_skinny {
 
-// By one thread: a stage's scales of one operand, from `row` on of its rows or of rows of scale tiles.
+// By one thread: a stage's scales of one operand, from `row` on of its rows or of rows of scale
+// tiles.
 DUALGEMM_DEVICE void load_scales(void* to, const TensorMap& map, bool linear, uint32_t k_tile,
                                  uint32_t row, int32_t batch, ptx::Barrier* full,
                                  ptx::CachePolicy policy) {

@@ -7,9 +7,10 @@
 #include "cuda/kernels/blackwell/instance.hpp"
 #include "cuda/kernels/sm100a_skinny/config.hpp"
 
-// X(entry's first part, grouped, prepared, tile_m, tile_n, stages): the Config, and what the entry's
-// name needs besides. The first of the narrow tiles has 16 rows: behind the weights of one of 8 the MMA
-// would read what lies outside its stage, and an MMA with N = 8 is no faster than one with 16.
+// X(entry's first part, grouped, prepared, tile_m, tile_n, stages): the Config, and what the
+// entry's name needs besides. The first of the narrow tiles has 16 rows: behind the weights of one
+// of 8 the MMA would read what lies outside its stage, and an MMA with N = 8 is no faster than one
+// with 16.
 #define DUALGEMM_SM100A_SKINNY_INSTANCES(X)            \
   X(dual_gemm_sm100a_skinny, false, false, 8, 64, 9)   \
   X(dual_gemm_sm100a_skinny, false, false, 16, 64, 9)  \
@@ -20,7 +21,8 @@
   X(dual_gemm_sm100a_skinny, false, false, 32, 32, 12) \
   X(dual_gemm_sm100a_skinny, false, false, 64, 32, 10) \
   X(dual_gemm_sm100a_skinny, false, false, 128, 32, 7)
-// With prepared weights a stage has no scales of neighbouring columns; a pair's tiles take more rows.
+// With prepared weights a stage has no scales of neighbouring columns; a pair's tiles take more
+// rows.
 #define DUALGEMM_SM100A_SKINNY_PREPARED_INSTANCES(X)          \
   X(dual_gemm_sm100a_skinny_prepared, false, true, 32, 64, 9) \
   X(dual_gemm_sm100a_skinny_prepared, false, true, 32, 32, 14)

@@ -16,8 +16,8 @@
 
 namespace dualgemm::cuda::sm100a_skinny {
 
-// ok, or what the kernel does not do: blackwell/checks.hpp, and more than kMaxRows rows; groups of any
-// number.
+// ok, or what the kernel does not do: blackwell/checks.hpp, and more than kMaxRows rows; groups of
+// any number.
 Status supports(const Problem& problem);
 
 // The instances for groups, which also serve problems without them (`persistent`), or the others.
@@ -33,14 +33,13 @@ std::span<const Instance> instances_for(const Problem& problem, bool prepared = 
 // must not depend on m.
 const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared = false);
 
-// Without groups: the tile that modelled_us() calls the fastest, or null where none has the rows; and the
-// persistent instance of the fewest rows.
+// Without groups: the tile that modelled_us() calls the fastest, or null where none has the rows;
+// and the persistent instance of the fewest rows.
 const Instance* fastest_tile(const Problem& problem, int num_sms, bool prepared);
 const Instance& persistent_instance(const Problem& problem);
 
-// Time of a launch without groups, but for the gap in front of it, as blackwell/stream_model.hpp has it,
-// and of the copies
-// before it.
+// Time of a launch without groups, but for the gap in front of it, as blackwell/stream_model.hpp
+// has it, and of the copies before it.
 double modelled_us(const Problem& problem, const Instance& instance, int num_sms, bool prepared);
 
 // Clocks of a launch for groups, of the instance that choose_instance() takes:
@@ -56,8 +55,8 @@ const Instance* find_instance(const Problem& problem, int64_t tile_m, int64_t ti
 // experts' rows make as many tiles as can be while each one's follow each other.
 int64_t ctas_for(const Problem& problem, const Config& config, int64_t most);
 
-// The copies that the TMA unit makes necessary. Persistent CTAs, as those of groups, read linear scales
-// where they lie if their rows do so at multiples of 16 bytes.
+// The copies that the TMA unit makes necessary. Persistent CTAs, as those of groups, read linear
+// scales where they lie if their rows do so at multiples of 16 bytes.
 blackwell::Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned,
                               bool prepared = false, bool persistent = false);
 
@@ -65,10 +64,10 @@ blackwell::Copies plan_copies(const core::ResolvedProblem& problem, bool unalign
 int64_t workspace_bytes(const Problem& problem, const blackwell::Copies& copies,
                         const Instance& instance);
 
-// The launches in stream order: the copies, of groups the table, then the kernel on `ctas` CTAs. All
-// pointers of `buffers` and `workspace` are device memory and are not read. An operand that must be
-// copied and has no room among `copies` is an error, and so is an instance of fewer rows, or one that
-// is not for groups with them. `packed`: prepared weights behind the first header
+// The launches in stream order: the copies, of groups the table, then the kernel on `ctas` CTAs.
+// All pointers of `buffers` and `workspace` are device memory and are not read. An operand that
+// must be copied and has no room among `copies` is an error, and so is an instance of fewer rows,
+// or one that is not for groups with them. `packed`: prepared weights behind the first header
 // (blackwell/packed_weights.hpp), which instances for them need; persistent ones take both.
 Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
                                                    const Buffers& buffers,

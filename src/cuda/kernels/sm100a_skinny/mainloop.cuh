@@ -90,11 +90,11 @@ DUALGEMM_DEVICE void mix_weights(Stage<kCfg>& stage, uint32_t first, uint32_t la
   }
 }
 
-// visit(index, parity of the round) of each of the ring's stages that are the warp's, in their order
-// and in every round. A stage by one warp: shared by all of them each would wait for every stage,
-// and fence and arrive there, for a quarter of this work. The ring's stages are dealt out and not
-// the tiles of k, because of two rounds of a stage a warp that saw only the second could take the
-// barrier's phase before the first for it.
+// visit(index, parity of the round) of each of the ring's stages that are the warp's, in their
+// order and in every round. A stage by one warp: shared by all of them each would wait for every
+// stage, and fence and arrive there, for a quarter of this work. The ring's stages are dealt out
+// and not the tiles of k, because of two rounds of a stage a warp that saw only the second could
+// take the barrier's phase before the first for it.
 template <int kStages, class Visit>
 DUALGEMM_DEVICE void for_stages_of_warp(const Params& params, uint32_t warp, const Visit& visit) {
   uint32_t index = warp, round_begin = 0, round_parity = 0;

@@ -1,7 +1,7 @@
 // What is other with prepared weights: they are complete, so that they are asked for, as far as the
 // ring goes, while the grid before may be at work, and their scales are arranged meanwhile. Only A,
-// which has a thread of its own for that, and the epilogue wait. Part of dual_gemm.cuh, which has the
-// tables.
+// which has a thread of its own for that, and the epilogue wait. Part of dual_gemm.cuh, which has
+// the tables.
 #pragma once
 
 #include "cuda/kernels/blackwell/packed_unit.hpp"

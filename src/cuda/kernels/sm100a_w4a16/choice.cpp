@@ -26,8 +26,8 @@ constexpr double mma_clocks(int tile_m) { return 0.5 * kMmasOfStage * tile_m; }
 // another CTA's shared memory (about 200 clocks).
 constexpr double kMeetUs = 0.5;
 
-// How much later persistent CTAs are done with a single tile: the epilogue has half of the warps, and
-// takes what it exchanges in turns (0.1 to 0.5, by ptxsim's clock).
+// How much later persistent CTAs are done with a single tile: the epilogue has half of the warps,
+// and takes what it exchanges in turns (0.1 to 0.5, by ptxsim's clock).
 constexpr double kPersistentUs = 0.5;
 
 // Every CTA has a tile of k. How many would be best depends on m, and then so would the bits.

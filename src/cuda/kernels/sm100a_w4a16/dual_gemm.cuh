@@ -1,10 +1,11 @@
-// The fused dual GEMM of fp16 or bf16 rows of A with NVFP4 weights on Blackwell SMs: few rows, bound
-// by reading the weights once.
+// The fused dual GEMM of fp16 or bf16 rows of A with NVFP4 weights on Blackwell SMs: few rows,
+// bound by reading the weights once.
 //
-// Operands in swapped roles, as in sm100a_skinny: the MMA's A are weights, 64 rows of Gate and under
-// them as many of Up; its B are rows of A. The tensor core has no MMA of 4-bit with 16-bit numbers:
-// warps decode the weights, a thread a row, and write them into tensor memory, from where the MMA
-// takes its A. A cluster of `split` CTAs computes a tile of D, each from its own tiles of k.
+// Operands in swapped roles, as in sm100a_skinny: the MMA's A are weights, 64 rows of Gate and
+// under them as many of Up; its B are rows of A. The tensor core has no MMA of 4-bit with 16-bit
+// numbers: warps decode the weights, a thread a row, and write them into tensor memory, from where
+// the MMA takes its A. A cluster of `split` CTAs computes a tile of D, each from its own tiles of
+// k.
 //
 //   warp   role            does
 //   0-7    decode_weights  codes and scales in shared memory -> fp16 or bf16 in TMEM; two groups of
@@ -15,10 +16,10 @@
 //   9      issue_mma       allocates and frees TMEM; one thread: an MMA per K = 16
 //   10     load_a          with prepared weights, one thread: four TMA loads a stage
 //
-//   shared memory, per stage: rows of Gate and of Up (128, 128) bytes, K-major, 128-byte swizzle; A,
-//   four times (tile_m, 128) bytes, the same; 4 scale tiles of 512 bytes each for Gate and Up. Behind
-//   the stages: barriers, the TMEM address. When all MMAs are complete the sums of both products,
-//   (2, tile_m, 64) in FP32, take the stages' place.
+//   shared memory, per stage: rows of Gate and of Up (128, 128) bytes, K-major, 128-byte swizzle;
+//   A, four times (tile_m, 128) bytes, the same; 4 scale tiles of 512 bytes each for Gate and Up.
+//   Behind the stages: barriers, the TMEM address. When all MMAs are complete the sums of both
+//   products, (2, tile_m, 64) in FP32, take the stages' place.
 //
 //   MMA rows = TMEM lanes: 0 .. 63 Gate's, 64 .. 127 Up's.
 //   TMEM columns: the accumulator 0 .. tile_m-1; decoded weights 64 .. 447: for each group of
@@ -39,9 +40,9 @@
 //   A stage is loaded again behind empty, whose commit comes after w_full of both groups: they
 //   have read their codes and scales by then.
 //
-// The grid may begin while the one before it ends, and lets the next one do so from the beginning on:
-// every thread that reads or writes global memory waits first (griddepcontrol.wait), but for prepared
-// weights, which are complete: they are loaded and decoded as far as stages and slots go.
+// The grid may begin while the one before it ends, and lets the next one do so from the beginning
+// on: every thread that reads or writes global memory waits first (griddepcontrol.wait), but for
+// prepared weights, which are complete: they are loaded and decoded as far as stages and slots go.
 //
 // Needs: sm_100a, sm_103a or sm_100f; PTX ISA 8.6; clusters of up to 8 CTAs; 227 KB of shared
 // memory. Views and alignment: params.hpp.
@@ -163,7 +164,8 @@ DUALGEMM_DEVICE void prologue(const Params& params, SharedStorage<kCfg>& smem, u
   blackwell::allocate_tmem(&smem.tmem_base, warp == kMmaWarp);
 }
 
-// By the threads of a role that ends here, whole warps: every thread of a cluster meets at its barrier.
+// By the threads of a role that ends here, whole warps: every thread of a cluster meets at its
+// barrier.
 DUALGEMM_DEVICE void end_role(const Params& params) {
   if (params.split == 1) return;
   __syncwarp();

@@ -1,9 +1,9 @@
 // From the accumulators of a cluster to D. Part of dual_gemm.cuh, which has the tables.
 //
 // A lane has one column of Gate or of Up, for all rows of D and the CTA's part of k. Every warp
-// leaves its sums in shared memory; rows are dealt out in turns of 8 to the CTAs of the cluster, and
-// in each to Gate's and Up's warps of both groups. Who has a turn adds what all CTAs have left for
-// it, in the order of their ranks: the bits depend on no schedule.
+// leaves its sums in shared memory; rows are dealt out in turns of 8 to the CTAs of the cluster,
+// and in each to Gate's and Up's warps of both groups. Who has a turn adds what all CTAs have left
+// for it, in the order of their ranks: the bits depend on no schedule.
 #pragma once
 
 #include "cuda/kernels/blackwell/finish_rows.cuh"
@@ -43,8 +43,8 @@ DUALGEMM_DEVICE ColumnFactors begin_columns(const Params& params, const Tile& ti
   return blackwell::factors_of(params, tile.batch, col);
 }
 
-// Runs on: warps 0 .. kWorkWarps-1.   Waits: acc_full.   Arrives: nothing; a barrier of the cluster,
-// or of these warps, says that the sums are there.
+// Runs on: warps 0 .. kWorkWarps-1.   Waits: acc_full.   Arrives: nothing; a barrier of the
+// cluster, or of these warps, says that the sums are there.
 template <Config kCfg>
 DUALGEMM_DEVICE void leave_sums(const Params& params, SharedStorage<kCfg>& smem, const Tile& tile,
                                 uint32_t tmem_base, uint32_t warp) {

@@ -1,7 +1,8 @@
-// The same for groups of experts, and for many columns: persistent CTAs over the table of tiles (device/group_tiles.hpp), as
-// sm100a_skinny/grouped.cuh has them: tile n * row_tiles + r has columns n and entry r of the table,
-// CTA c does the tiles c, c + CTAs, .... No tile of k is shared, so that there is no cluster; which
-// rows and columns a tile has depends on the table alone.
+// The same for groups of experts, and for many columns: persistent CTAs over the table of tiles
+// (device/group_tiles.hpp), as sm100a_skinny/grouped.cuh has them: tile n * row_tiles + r has
+// columns n and entry r of the table, CTA c does the tiles c, c + CTAs, .... No tile of k is
+// shared, so that there is no cluster; which rows and columns a tile has depends on the table
+// alone.
 //
 //   warp    role             does
 //   0-7     decode_tiles     codes and scales in shared memory -> fp16 or bf16 in TMEM
@@ -18,15 +19,15 @@
 //   w_empty[g][i]  1       multiply_tiles (tcgen05.commit)  decode_tiles           passes
 //   acc_full[a]    1       multiply_tiles (tcgen05.commit)  finish_tiles           phase 0
 //   acc_empty[a]   4       finish_tiles, a lane of a warp   multiply_tiles         passes
-//   bar.sync 1             finish_tiles: what the other product's warps left is there, and what they
-//                          left two turns ago is read
+//   bar.sync 1             finish_tiles: what the other product's warps left is there, and what
+//                          they left two turns ago is read
 //
 // Rows of A come by their number: those behind the tile's last one are the next expert's, or zeros,
 // and their sums are never stored. Prepared weights are for the same instances: their scales lie in
 // rows, as linear ones of unpacked weights do.
 //
-// Many columns without groups are done in the same way, and without a table: entry r is tile r of the
-// rows of all batches. With a table all threads wait for the grid before (griddepcontrol.wait),
+// Many columns without groups are done in the same way, and without a table: entry r is tile r of
+// the rows of all batches. With a table all threads wait for the grid before (griddepcontrol.wait),
 // which makes it, before they read anything of the problem; else those that read or write global
 // memory, and prepared weights are loaded before that as far as the ring goes, and decoded as far
 // as slots go.
@@ -49,8 +50,8 @@ struct GroupedStorage : SharedStorage<kCfg> {
   blackwell::Exchange<finished_tile(kCfg)> exchange;
   ptx::Barrier acc_empty[Budget<kCfg>::kAccs];
 };
-// What an instance has in shared memory. Not an alias: nvcc 13.0 loses its argument on the way to the
-// host's compiler.
+// What an instance has in shared memory. Not an alias: nvcc 13.0 loses its argument on the way to
+// the host's compiler.
 template <Config kCfg>
 struct StorageOf : std::conditional_t<kCfg.grouped, GroupedStorage<kCfg>, SharedStorage<kCfg>> {};
 

@@ -7,8 +7,8 @@
 #include "cuda/kernels/blackwell/instance.hpp"
 #include "cuda/kernels/sm100a_w4a16/config.hpp"
 
-// X(what the entry's name has besides the tile, bf16, grouped, tile_m, stages): the Config, and what
-// the name needs.
+// X(what the entry's name has besides the tile, bf16, grouped, tile_m, stages): the Config, and
+// what the name needs.
 #define DUALGEMM_SM100A_W4A16_INSTANCES(X) \
   X(f16, false, false, 16, 8)              \
   X(f16, false, false, 32, 6)              \

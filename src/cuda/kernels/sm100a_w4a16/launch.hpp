@@ -25,9 +25,9 @@ int64_t num_tiles(const Problem& problem, int tile_m);
 // Those for groups, which do without them, too (`persistent`), or the others.
 std::span<const Instance> instances_for(const Problem& problem, bool persistent = false);
 
-// Whether the instance, one of these, multiplies A's type and has rows enough: all of the problem's,
-// or as many as any has, which batch_invariant demands: the same MMA whatever m is. For groups each
-// has enough, but for batch_invariant.
+// Whether the instance, one of these, multiplies A's type and has rows enough: all of the
+// problem's, or as many as any has, which batch_invariant demands: the same MMA whatever m is. For
+// groups each has enough, but for batch_invariant.
 bool is_for(const Config& config, const Problem& problem);
 
 // A compiled instance for a (supported) problem; null: not compiled, or not for it.
@@ -45,19 +45,20 @@ const Instance& choose_instance(const Problem& problem, int num_sms, bool prepar
 // fewest among those that modelled_us() calls fastest. batch_invariant, persistent: 1.
 int choose_split(const Problem& problem, const Instance& instance, int num_sms);
 
-// The largest of 1, 2, 4 and 8 CTAs that can share the tiles of k, with `ctas` CTAs for all tiles of
-// D at the most; 0: there are more tiles of D.
+// The largest of 1, 2, 4 and 8 CTAs that can share the tiles of k, with `ctas` CTAs for all tiles
+// of D at the most; 0: there are more tiles of D.
 int largest_split(const Problem& problem, int tile_m, int64_t ctas);
 
-// Time of a launch without groups from bytes, decoding and MMAs, as blackwell/stream_model.hpp has it.
+// Time of a launch without groups from bytes, decoding and MMAs, as blackwell/stream_model.hpp has
+// it.
 double modelled_us(const Problem& problem, const Instance& instance, int split, int num_sms);
 
 // CTAs of a persistent grid, at most `most`: those that have work; with groups, if the experts'
 // rows make as many tiles as can be while each one's follow each other.
 int64_t persistent_ctas(const Problem& problem, int tile_m, int64_t most);
 
-// The copies that the TMA unit makes necessary. Persistent CTAs, as those of groups, read linear scales
-// where they lie if their rows do so at multiples of 16 bytes.
+// The copies that the TMA unit makes necessary. Persistent CTAs, as those of groups, read linear
+// scales where they lie if their rows do so at multiples of 16 bytes.
 blackwell::Copies plan_copies(const core::ResolvedProblem& problem, bool unaligned, bool prepared,
                               bool persistent = false);
 
@@ -65,9 +66,9 @@ blackwell::Copies plan_copies(const core::ResolvedProblem& problem, bool unalign
 int64_t workspace_bytes(const Problem& problem, const blackwell::Copies& copies,
                         const Instance& instance);
 
-// One tile for a cluster: the launches in stream order, the copies, then the kernel. All pointers of `buffers` and
-// `workspace` are device memory and are not read. An operand that must be copied and has no room
-// among `copies` is an error, and so is a split that leaves a CTA nothing.
+// One tile for a cluster: the launches in stream order, the copies, then the kernel. All pointers
+// of `buffers` and `workspace` are device memory and are not read. An operand that must be copied
+// and has no room among `copies` is an error, and so is a split that leaves a CTA nothing.
 // `packed`: prepared weights behind the first header (blackwell/packed_weights.hpp), or null.
 Expected<std::vector<KernelLaunch>> build_launches(const core::ResolvedProblem& problem,
                                                    const Buffers& buffers,

@@ -77,8 +77,8 @@ DUALGEMM_DEVICE void load_stage_of_a(const Params& params, SharedStorage<kCfg>& 
 }
 
 // Runs on: one thread of kLoadWarp.   Waits: the grid before, but for prepared weights;
-// empty[stage].   Arrives: codes_full[stage], a_full[stage]. Prepared weights are all that it loads:
-// A, which waits, has load_a(). With one thread for both A comes in turn with the weights.
+// empty[stage].   Arrives: codes_full[stage], a_full[stage]. Prepared weights are all that it
+// loads: A, which waits, has load_a(). With one thread for both A comes in turn with the weights.
 template <Config kCfg>
 DUALGEMM_DEVICE void load_operands(const Params& params, SharedStorage<kCfg>& smem,
                                    const Tile& tile) {
@@ -137,7 +137,8 @@ DUALGEMM_DEVICE uint4 load_codes(const uint8_t* weights, uint32_t row, uint32_t 
   return *reinterpret_cast<const uint4*>(weights + row * kRowBytes + swizzled * 16);
 }
 
-// By a warp of decoders: a stage to a slot, for which it waits if another stage's weights were there.
+// By a warp of decoders: a stage to a slot, for which it waits if another stage's weights were
+// there.
 template <Config kCfg>
 DUALGEMM_DEVICE void decode_stage(SharedStorage<kCfg>& smem, const DecoderRow& mine,
                                   const RingPosition<SharedStorage<kCfg>::kStages>& ring,

@@ -10,8 +10,8 @@ namespace dualgemm::cuda::sm80 {
 
 extern const KernelFamily kFamily;
 
-// For strategies of several passes: the compiled kernels for one of them; all passes are compiled with
-// the same tiles.
+// For strategies of several passes: the compiled kernels for one of them; all passes are compiled
+// with the same tiles.
 KernelShape shape_of(const Config& config);
 std::vector<KernelShape> shapes_for(const Problem& problem, Pass pass);
 // The kernel that the plan names, or that it is not compiled.

@@ -56,8 +56,9 @@ constexpr int chunk_rows(const Config& config) {
   return config.tile_m < most ? config.tile_m : most;
 }
 
-// Whether D can have both products side by side, and a residual. Not where two warpgroups take turns
-// with the k of 64 rows: at 96 registers that spilled 12 bytes, and k_warpgroups = 1 is there.
+// Whether D can have both products side by side, and a residual. Not where two warpgroups take
+// turns with the k of 64 rows: at 96 registers that spilled 12 bytes, and k_warpgroups = 1 is
+// there.
 constexpr bool writes_side_by_side(const Config& config) {
   return config.tile_m != 64 || config.k_warpgroups == 1;
 }

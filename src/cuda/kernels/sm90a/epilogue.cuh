@@ -202,8 +202,8 @@ DUALGEMM_DEVICE void store_floats(const Params& params, const WarpPlace& place,
   }
 }
 
-// Between the two warps that have a block of 16 columns, 8 each. Barriers 8 .. 15: 1 .. 7 have other
-// uses.
+// Between the two warps that have a block of 16 columns, 8 each. Barriers 8 .. 15: 1 .. 7 have
+// other uses.
 DUALGEMM_DEVICE void sync_pair(uint32_t group, uint32_t pair) {
   ptx::barrier_sync(8 + group * 2 + pair, 64);
 }

@@ -73,7 +73,8 @@ Workspace plan_workspace(const core::ResolvedProblem& problem, const Config& con
                          const Schedule& schedule, bool unaligned,
                          const core::ResolvedProblem* of_up = nullptr);
 
-// Both weights have linear scales that the TMA unit can read, if they begin at a multiple of 16 bytes.
+// Both weights have linear scales that the TMA unit can read, if they begin at a multiple of 16
+// bytes.
 bool have_suitable_linear_scales(const core::ResolvedProblem& problem);
 
 // Where Gate's product and Up's are not computed side by side, but one after the other.
@@ -87,9 +88,9 @@ struct OtherProduct {
 
 // The launches in stream order: the copies, with groups their table, A's preparation, then the
 // kernel, which begins while a is still being prepared. All pointers of `buffers` and `workspace`
-// are device memory and are not read. An operand that must be copied and has no room in `pieces` is an error. `prepared`: what
-// pack_weights_launch() has filled, if the instance is for that; the weights of `buffers` then do
-// not count.
+// are device memory and are not read. An operand that must be copied and has no room in `pieces` is
+// an error. `prepared`: what pack_weights_launch() has filled, if the instance is for that; the
+// weights of `buffers` then do not count.
 Expected<std::vector<KernelLaunch>> build_launches(
     const core::ResolvedProblem& problem, const Buffers& buffers, Workspace pieces, void* workspace,
     const Instance& instance, const Schedule& schedule, EncodeTiled encode_tiled,

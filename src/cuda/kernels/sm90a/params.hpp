@@ -109,8 +109,8 @@ struct Params {
   float alpha_gate, alpha_up;
   BiasParams bias;
   CombineParams combine;
-  // Side by side only: the sums are those of Up alone, and D = act(R1) * sum with Gate's product R1 in
-  // FP32, (l, m, columns of D) without gaps; null: D is the sum.
+  // Side by side only: the sums are those of Up alone, and D = act(R1) * sum with Gate's product R1
+  // in FP32, (l, m, columns of D) without gaps; null: D is the sum.
   const float* r1;
   ActParams act;
   OutputType output;

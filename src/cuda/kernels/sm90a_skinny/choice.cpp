@@ -188,9 +188,9 @@ namespace {
 
 // Up to how many rows of an expert, on average, this kernel is the faster one of the two: measured
 // on an H200 for the experts of DeepSeek-V3, Qwen3-30B-A3B, gpt-oss-120b and Mixtral
-// (docs/performance.md, "Groups of experts"). Prepared, 6 rows: 99 and 92 us, 468 and 429, or equal.
-// Unpacked, with little of k the other one is faster at any number (K = 2048, 1 to 6 rows: 128 and
-// 87 us), but it copies linear scales that the TMA unit cannot read, those of all experts.
+// (docs/performance.md, "Groups of experts"). Prepared, 6 rows: 99 and 92 us, 468 and 429, or
+// equal. Unpacked, with little of k the other one is faster at any number (K = 2048, 1 to 6 rows:
+// 128 and 87 us), but it copies linear scales that the TMA unit cannot read, those of all experts.
 int64_t most_group_rows(const Problem& problem, bool prepared) {
   if (prepared) return 5;
   const bool copies_scales = problem.gate.scale_layout == ScaleLayout::kLinear &&

@@ -50,8 +50,8 @@ DUALGEMM_HOST_DEVICE constexpr bool writes_nvfp4(const Config& config) {
   return config.units % 2 == 0;
 }
 
-// What is left for less than a tile a CTA may be dealt out in tiles of fewer units. Groups have more
-// tiles, whatever the experts' rows.
+// What is left for less than a tile a CTA may be dealt out in tiles of fewer units. Groups have
+// more tiles, whatever the experts' rows.
 DUALGEMM_HOST_DEVICE constexpr bool has_narrow_tiles(const Config& config) {
   return config.many && !config.grouped && config.units > 1;
 }

@@ -43,8 +43,8 @@ std::vector<KernelShape> candidates(const KernelRequest& request) {
 }
 
 // Measurements say which of the two kernels of Hopper is the faster one, not by how much:
-// docs/kernels/sm90a_skinny.md has the points that is_faster() rests on. The time is given as a share of the wgmma
-// kernel's.
+// docs/kernels/sm90a_skinny.md has the points that is_faster() rests on. The time is given as a
+// share of the wgmma kernel's.
 TimedShape fastest(const KernelRequest& request) {
   constexpr double kFaster = 0.5, kSlower = 2;
   const Problem& p = request.problem;

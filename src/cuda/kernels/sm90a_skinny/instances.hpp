@@ -6,8 +6,8 @@
 
 #include "cuda/kernels/sm90a_skinny/config.hpp"
 
-// X(entry's first part, prepared, rows of A, grouped, many tiles, type of A, its name, units, columns
-// of D as text)
+// X(entry's first part, prepared, rows of A, grouped, many tiles, type of A, its name, units,
+// columns of D as text)
 #define DUALGEMM_SM90A_SKINNY_WIDTHS(X, entry, prepared, tile_m, type, name) \
   X(entry, prepared, tile_m, false, false, type, name, 1, 8)                 \
   X(entry, prepared, tile_m, false, false, type, name, 2, 16)                \
@@ -19,8 +19,8 @@
 #define DUALGEMM_SM90A_SKINNY_GROUP_WIDTHS(X, entry, prepared, tile_m, type, name) \
   X(entry, prepared, tile_m, true, prepared, type, name, 2, 16)                    \
   X(entry, prepared, tile_m, true, prepared, type, name, 4, 32)
-// What instances of 32 columns do as well where CTAs have more than one tile. In kernels of their own:
-// what it takes costs a CTA's only tile 1 to 5 %, as instructions are further apart.
+// What instances of 32 columns do as well where CTAs have more than one tile. In kernels of their
+// own: what it takes costs a CTA's only tile 1 to 5 %, as instructions are further apart.
 #define DUALGEMM_SM90A_SKINNY_MANY_WIDTHS(X, entry, prepared, tile_m, type, name) \
   X(entry, prepared, tile_m, false, true, type, name, 4, 32)
 #define DUALGEMM_SM90A_SKINNY_TYPES(X, widths, entry, prepared, tile_m)                         \

@@ -14,10 +14,9 @@ namespace dualgemm::cuda::sm90a_skinny {
 
 // ok, or what the kernel does not do: more than 8 rows (16) without groups, k that is no multiple
 // of 64, and what is no multiple apart of the bytes that it reads at a time: rows and batches of
-// codes of weights 16, of a 8, of halves 16, of linear scales of weights 4; rows of 2^30 bytes and more, scales of
-// 2^32 bytes and more.
-// `prepared`: the limit in brackets; of weights as hopper/packed_weights.hpp has them only n and k
-// count.
+// codes of weights 16, of a 8, of halves 16, of linear scales of weights 4; rows of 2^30 bytes and
+// more, scales of 2^32 bytes and more. `prepared`: the limit in brackets; of weights as
+// hopper/packed_weights.hpp has them only n and k count.
 Status supports(const Problem& problem, bool prepared);
 
 // instances() or group_instances().
@@ -55,8 +54,8 @@ struct Split {
 };
 Split split_of(const Problem& problem, const Config& config, int64_t ctas);
 
-// For the table of groups' tiles, unless they are so few that CTAs find them by themselves (kOwnTiles,
-// kOwnExperts) even where rows name their experts; without groups nothing.
+// For the table of groups' tiles, unless they are so few that CTAs find them by themselves
+// (kOwnTiles, kOwnExperts) even where rows name their experts; without groups nothing.
 int64_t workspace_bytes(const Problem& problem, const Instance& instance);
 
 // The launches in stream order: with groups their table, in the workspace, if they need one, then

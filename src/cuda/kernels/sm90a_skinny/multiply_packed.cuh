@@ -106,7 +106,8 @@ class ChunkRing {
     if (tile_ < tiles_.count(params)) find_tile(params);
   }
 
-  // Whose weights they are is used with the next copy: what a table in memory says has come by then.
+  // Whose weights they are is used with the next copy: what a table in memory says has come by
+  // then.
   DUALGEMM_DEVICE void find_tile(const Params& params) {
     const Tile tile = tiles_.locate(params, tile_);
     expert_ = tile.batch, first_unit_ = tile.n_begin / kUnitCols;
@@ -140,9 +141,9 @@ struct RawChunk<AType::kE2M1> {
 
 // Loads A's chunks in the order of the warp's, of row lane / 4 of each group. Loads as of
 // load_row(), and always some: a row that does not exist is the last one (its sums are not used),
-// after the last chunk comes the last one again, or, if `kWraps`, the first one, which the next tile
-// begins with. With a branch around them the compiler copied a loaded word at once, and so waited for
-// a before it asked for weights: 12.3 instead of 11.7 us at (4096, 7168), M = 1.
+// after the last chunk comes the last one again, or, if `kWraps`, the first one, which the next
+// tile begins with. With a branch around them the compiler copied a loaded word at once, and so
+// waited for a before it asked for weights: 12.3 instead of 11.7 us at (4096, 7168), M = 1.
 template <AType kType, int kGroups, bool kWraps>
 struct ChunkCursor {
   static constexpr int kChunkBytes = kType == AType::kE2M1 ? kChunkK / 2 : 2 * kChunkK;
@@ -286,8 +287,8 @@ class PackedWarp {
     ring_.fill(params, kEarly, ChunkRing<kCfg>::kSlots);
   }
 
-  // Where CTAs have many tiles the first chunk of A of the tile that comes then is asked for with the
-  // last one of this tile's: with groups that of tile number `next`, in one batch that of every
+  // Where CTAs have many tiles the first chunk of A of the tile that comes then is asked for with
+  // the last one of this tile's: with groups that of tile number `next`, in one batch that of every
   // tile. With groups `tile` is not used.
   DUALGEMM_DEVICE void multiply_tile(const Params& params, const Tile& tile,
                                      [[maybe_unused]] uint32_t next, bool first,

@@ -1,4 +1,5 @@
-/* What the example takes for granted: a checkpoint, written by the command, and the problem and buffers of three rows. */
+/* What the example takes for granted: a checkpoint, written by the command, and the problem and
+ * buffers of three rows. */
 #include "dualgemm/checkpoint.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-// What the example of mlp.hpp takes for granted: activations in bf16 and the weights of a small MLP.
+// What the example of mlp.hpp takes for granted: activations in bf16 and the weights of a small
+// MLP.
 #include <cstdint>
 #include <cstdio>
 #include <string>

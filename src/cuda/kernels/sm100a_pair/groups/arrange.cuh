@@ -8,8 +8,8 @@ using blackwell::ScaleWords;
 using sm100a_pair::arrange_rows;
 using sm100a_pair::ScaleTiles;
 
-// By a warp, in place: two rows of scale tiles become one, of which `count` rows from `first` on are wanted; zeros for
-// the rest.
+// By a warp, in place: two rows of scale tiles become one, of which `count` rows from `first` on
+// are wanted; zeros for the rest.
 DUALGEMM_DEVICE void arrange_tiles(uint8_t* scales, uint32_t first, uint32_t count, uint32_t lane) {
   auto* const tiles = reinterpret_cast<ScaleTiles*>(scales);
   ScaleWords words{};

@@ -12,24 +12,24 @@
 //   5         issue_mma                as without groups (sm100a_pair/dual_gemm.cuh)
 //   6, 7      arrange_tiles_of_groups  scales as the MMA wants them, stages in turns
 //
-//   Stages and TMEM are those of persistent pairs and unpacked weights, with room for a second row of
-//   scale tiles of A: 40 960 bytes, five stages. Prepared weights arrive in the same places, by maps
-//   that step over the other weight's atoms.
+//   Stages and TMEM are those of persistent pairs and unpacked weights, with room for a second row
+//   of scale tiles of A: 40 960 bytes, five stages. Prepared weights arrive in the same places, by
+//   maps that step over the other weight's atoms.
 //
-//   barrier      of      count        arrives                         waits                    first wait
-//   sf_full[s]   each    1 (+bytes)   load_tiles, TMA of the scales   arrange_tiles_of_groups  phase 0
-//   ab_full[s]   leader  4 (+bytes)   load_tiles and TMA of both, arrange_tiles_of_groups of both
-//                                                                     issue_mma                phase 0
-//   ab_empty, acc_gate, acc_up, gate_free, up_free, sums_read, and the cluster barriers: as persistent
-//   pairs have them. A pair without tiles completes none of them.
+//   barrier     of      count       arrives                        waits                    first
+//   sf_full[s]  each    1 (+bytes)  load_tiles, TMA of the scales  arrange_tiles_of_groups  phase 0
+//   ab_full[s]  leader  4 (+bytes)  load_tiles and TMA of both, arrange_tiles_of_groups of both
+//                                                                  issue_mma                phase 0
+//   ab_empty, acc_gate, acc_up, gate_free, up_free, sums_read, and the cluster barriers: as
+//   persistent pairs have them. A pair without tiles completes none of them.
 //
-// Rows of A come by their number: those behind the tile's last one are the next expert's, or zeros, and
-// their sums are never stored; a CTA that has no row of a tile loads zeros. Scales of A: as
-// sm100a_skinny/grouped.cuh says, one or two of their tiles of 128 rows, or 16 bytes a row, which is
-// what linear scales of any operand and prepared ones have. Those that lie right are left alone.
+// Rows of A come by their number: those behind the tile's last one are the next expert's, or zeros,
+// and their sums are never stored; a CTA that has no row of a tile loads zeros. Scales of A: as
+// sm100a_skinny/grouped.cuh says, one or two of their tiles of 128 rows, or 16 bytes a row, which
+// is what linear scales of any operand and prepared ones have. Those that lie right are left alone.
 //
-// All threads wait for the grid before (griddepcontrol.wait), which makes the table, before they read
-// anything of the problem.
+// All threads wait for the grid before (griddepcontrol.wait), which makes the table, before they
+// read anything of the problem.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The compiled kernels, one for each type of D. The same list feeds the choice of a plan and the tests.
+// The compiled kernels, one for each type of D. The same list feeds the choice of a plan and the
+// tests.
 #pragma once
 
 #include <span>

@@ -29,8 +29,8 @@ DUALGEMM_DEVICE Origin origin_of(const Params& params, const Tiles& tiles, uint3
           .two_scale_tiles = !params.linear_a && scales.in_two};
 }
 
-// A weight's scales of all of the tile's columns: two boxes of rows of them, or a scale tile for each
-// step.
+// A weight's scales of all of the tile's columns: two boxes of rows of them, or a scale tile for
+// each step.
 DUALGEMM_DEVICE void load_weight_scales(const Params& params, uint8_t* to, const TensorMap& map,
                                         bool linear, uint32_t k_tile, const Origin& from,
                                         ptx::Barrier* full, ptx::CachePolicy policy) {
@@ -84,8 +84,9 @@ DUALGEMM_DEVICE void load_codes(const Params& params, uint8_t* to, const TensorM
   }
 }
 
-// Runs on: one thread of kLoadWarp in each CTA.   Waits: ab_empty[stage].   Arrives: sf_full[stage],
-// ab_full[stage] of the leader. Scales first: they are arranged while the rest arrives.
+// Runs on: one thread of kLoadWarp in each CTA.   Waits: ab_empty[stage].   Arrives:
+// sf_full[stage], ab_full[stage] of the leader. Scales first: they are arranged while the rest
+// arrives.
 template <Config kCfg>
 DUALGEMM_DEVICE void load_tiles(const Params& params, sm100a_pair::SharedStorage<kCfg>& smem,
                                 const Turns& turns) {

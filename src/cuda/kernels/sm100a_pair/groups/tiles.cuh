@@ -6,8 +6,8 @@
 
 namespace dualgemm::cuda::sm100a_pair_groups {
 
-// The tiles of this pair, one after the other: their numbers, as sm100a_pair::Turns has them without
-// groups. Rows of tiles are the entries of the table, in bands. A pair may have none.
+// The tiles of this pair, one after the other: their numbers, as sm100a_pair::Turns has them
+// without groups. Rows of tiles are the entries of the table, in bands. A pair may have none.
 class Turns {
  public:
   DUALGEMM_DEVICE explicit Turns(const Params& params)
