@@ -111,7 +111,7 @@ measure::Estimate Report::rate_estimate(const std::string& name) const {
           {known ? giga / seconds.high : 0, known ? giga / seconds.low : 0, seconds.confidence}};
 }
 
-std::string Report::add_bar(Bar bar) {
+std::string Report::add_bar(const Bar& bar) {
   const SuiteOptions reference;  // the bars were set for its shape
   const SuiteOptions& options = suite_.options();
   if (bar.value.value <= 0 || options.n != reference.n || options.k != reference.k) return kNone;

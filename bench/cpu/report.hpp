@@ -40,7 +40,7 @@ class Report {
   measure::Estimate rate_ratio(const std::string& x, const std::string& y) const;
   measure::Estimate rate_estimate(const std::string& name) const;
   // Returns the verdict's cell.
-  std::string add_bar(Bar bar);
+  std::string add_bar(const Bar& bar);
 
   void read_peaks();
   void add_environment();
