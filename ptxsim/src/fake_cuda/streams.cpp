@@ -125,7 +125,7 @@ void Streams::synchronize_host() {
 }
 
 Status Streams::issue(void* handle, const Operation& operation, NodeType type,
-                      WorkParameters parameters) {
+                      const WorkParameters& parameters) {
   Stream* stream = find(handle);
   if (stream == nullptr) return kInvalidHandle;
   return issue_in(*stream, {type,
@@ -133,7 +133,7 @@ Status Streams::issue(void* handle, const Operation& operation, NodeType type,
                               chain->clear();
                               return operation();
                             },
-                            nullptr, nullptr, std::move(parameters)});
+                            nullptr, nullptr, parameters});
 }
 
 Status Streams::issue_grid(void* handle, const GridOperation& operation,

@@ -67,7 +67,7 @@ class Streams {
 
   // Does the operation, or captures it. Whatever is no launch waits for the grids before it, and those after it wait for it.
   Status issue(void* stream, const Operation& operation, NodeType type = NodeType::kMemcpy,
-               WorkParameters parameters = {});
+               const WorkParameters& parameters = {});
   Status issue_grid(void* stream, const GridOperation& operation,
                     std::shared_ptr<const LaunchRequest> request);
   Status launch_graph(void* graph, void* stream);
