@@ -53,7 +53,6 @@ class ConventionTest : public ::testing::Test {
   // The tensors of a row that the library does not write, by these suffixes.
   void add_by_hand(TensorFile& file, const ConventionRow& row, const Suffixes& suffixes,
                    const std::string& stem) {
-    const Weight weight = weight_in(row);
     ASSERT_EQ(row.stored, Stored::kCodes);
     const auto stored = [&](float x) { return row.scalars == ScalarRule::kDivisor ? 1.0f / x : x; };
     ASSERT_TRUE(

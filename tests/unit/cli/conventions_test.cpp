@@ -25,10 +25,10 @@ class Conventions : public CliTest {
   }
   // The same layer as `row` names it; where it cannot be written, its tensors are renamed.
   std::string layer_in(const ConventionRow& row) const {
-    const std::string out = path(std::string(row.name) + ".safetensors");
+    const std::string out = path(std::string("in_") + row.name + ".safetensors");
     if (row.can_write) {
       const ProgramResult result =
-          run({"convert", path("modelopt.safetensors"), "--to", row.name, "--out", out, "--json"});
+          run({"convert", path("modelopt.safetensors"), "--to", row.name, "--out", out});
       EXPECT_EQ(result.exit_code, 0) << result;
       return out;
     }
