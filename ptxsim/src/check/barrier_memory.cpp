@@ -14,11 +14,6 @@ constexpr int kRule = 16;
 
 }  // namespace
 
-bool is_invalidation(const Statement& statement) {
-  return statement.root == "mbarrier" && !statement.modifiers.empty() &&
-         statement.modifiers[0] == "inval";
-}
-
 void Sanitizer::State::note_use(BarrierObject& object, const Knower& who, uint32_t statement,
                                 bool by_operation) {
   if (by_operation) {

@@ -128,11 +128,6 @@ Finding race(const GlobalAccess& access, const GlobalEntry& entry, Scope needed,
 
 }  // namespace
 
-bool is_non_coherent_load(const Statement& statement) {
-  return statement.root == "ldu" ||
-         (statement.root == "ld" && std::ranges::count(statement.modifiers, "nc") != 0);
-}
-
 bool Sanitizer::State::happened_before(const Knower& who, const GlobalEntry& entry) const {
   if (entry.cluster == cluster.index) return ordered(who, entry.actor, entry.lanes, entry.epoch);
   const ClockValues* const known = foreign_clock(*who.clock, entry.cluster);

@@ -15,16 +15,14 @@ bool has_modifier(const Statement& statement, std::initializer_list<const char*>
   });
 }
 
-bool is_atomic(const Statement& statement) {
-  return (statement.root == "atom" || statement.root == "red") &&
-         !has_modifier(statement, {"async"});
+bool is_atomic(const Traits& traits) {
+  return traits.has(Trait::kUpdates) && !traits.has(Trait::kAsync);
 }
 
 const Operand* address_of(const Statement& statement) {
-  const size_t index = statement.root == "red" ? 0 : 1;
-  if (statement.operands.size() <= index) return nullptr;
-  const Operand& operand = statement.operands[index];
-  return operand.kind == Operand::Kind::kAddress && operand.parts.size() == 1 ? &operand : nullptr;
+  const auto operand =
+      std::ranges::find(statement.operands, Operand::Kind::kAddress, &Operand::kind);
+  return operand != statement.operands.end() && operand->parts.size() == 1 ? &*operand : nullptr;
 }
 
 bool is_same_address(const Statement& a, const Statement& b) {
@@ -39,28 +37,34 @@ bool is_same_address(const Statement& a, const Statement& b) {
 bool is_register(const Operand& operand) { return operand.kind == Operand::Kind::kRegister; }
 
 // The register, and those that get its value by `mov`.
-std::set<uint32_t> copies_of(const Entry& entry, uint32_t reg) {
+std::set<uint32_t> copies_of(const Program& program, uint32_t reg) {
+  const std::vector<Statement>& statements = program.entry->statements;
   std::set<uint32_t> copies{reg};
   for (size_t before = 0; before != copies.size();) {
     before = copies.size();
-    for (const Statement& s : entry.statements)
-      if (s.root == "mov" && s.operands.size() == 2 && is_register(s.operands[0]) &&
-          is_register(s.operands[1]) && copies.count(s.operands[1].reg) != 0)
-        copies.insert(s.operands[0].reg);
+    for (size_t i = 0; i < statements.size(); ++i) {
+      const std::vector<Operand>& operands = statements[i].operands;
+      if (program.traits[i].has(Trait::kPassesOn) && operands.size() == 2 &&
+          is_register(operands[0]) && is_register(operands[1]) &&
+          copies.count(operands[1].reg) != 0)
+        copies.insert(operands[0].reg);
+    }
   }
   return copies;
 }
 
 }  // namespace
 
-bool is_guess(const Entry& entry, uint32_t load) {
-  const Statement& loading = entry.statements[load];
-  if (loading.root != "ld" || loading.operands.size() != 2 || !is_register(loading.operands[0]))
+bool is_guess(const Program& program, uint32_t load) {
+  const std::vector<Statement>& statements = program.entry->statements;
+  const Statement& loading = statements[load];
+  if (program.traits[load].result != ResultFrom::kMemory || loading.operands.size() != 2 ||
+      !is_register(loading.operands[0]))
     return false;
-  const std::set<uint32_t> values = copies_of(entry, loading.operands[0].reg);
-  for (uint32_t i = 0; i < entry.statements.size(); ++i) {
-    const Statement& s = entry.statements[i];
-    if (!is_atomic(s)) continue;
+  const std::set<uint32_t> values = copies_of(program, loading.operands[0].reg);
+  for (uint32_t i = 0; i < statements.size(); ++i) {
+    const Statement& s = statements[i];
+    if (!is_atomic(program.traits[i])) continue;
     const bool is_compared = has_modifier(s, {"cas"}) && s.operands.size() >= 4 &&
                              is_register(s.operands[2]) && values.count(s.operands[2].reg) != 0;
     const bool is_looked_at = i > load && has_modifier(s, {"cas", "min", "max", "and", "or"}) &&
@@ -76,7 +80,7 @@ bool Sanitizer::State::is_race_of_a_guess(uint32_t statement, AccessKind kind, u
   if (!loads && (kind != AccessKind::kAtomic || other_kind != AccessKind::kRead)) return false;
   const uint32_t load = loads ? statement : other;
   const auto [known, is_new] = guesses.try_emplace(load, false);
-  if (is_new) known->second = is_guess(*cluster.machine.program().entry, load);
+  if (is_new) known->second = is_guess(cluster.machine.program(), load);
   return known->second;
 }
 

@@ -10,15 +10,7 @@ namespace {
 
 using Registers = std::vector<uint32_t>;  // their places in the file, ascending
 
-bool is_load(const Statement& s) {
-  return s.root == "ld" || s.root == "ldu" || s.root == "ldmatrix";
-}
-
-// They hold the thread until its loads are over; bar.warp.sync does not.
-bool waits_for_loads(const Statement& s) {
-  if (s.root == "bar" && !s.modifiers.empty() && s.modifiers[0] == "warp") return false;
-  return s.root == "bar" || s.root == "barrier" || s.root == "fence" || s.root == "membar";
-}
+bool is_load(const Traits& traits) { return traits.has(Trait::kFollowed); }
 
 bool has(const Registers& registers, uint32_t at) {
   return std::binary_search(registers.begin(), registers.end(), at);
@@ -48,7 +40,7 @@ bool reads_any(const Program& program, uint32_t statement, const Registers& regi
 }
 
 std::vector<uint32_t> successors_of(const Program& program, uint32_t statement) {
-  NextStatements next = next_of(program.entry->statements[statement]);
+  NextStatements next = next_of(program, statement);
   if (next.falls_through) next.labels.push_back(statement + 1);
   std::erase_if(next.labels, [&](uint32_t s) { return s >= program.insns.size(); });
   return std::move(next.labels);
@@ -75,11 +67,11 @@ class CertainUses {
  private:
   // nullopt: all of them, as nothing says otherwise yet.
   std::optional<Registers> after_statement(uint32_t i) const {
-    const Statement& s = program_.entry->statements[i];
+    const bool may_end = program_.traits[i].has(Trait::kEnds);
     if (successors_[i].empty()) return Registers();
-    if (!s.guarded && (s.root == "ret" || s.root == "exit")) return Registers();
+    if (may_end && !program_.insns[i].guard.present()) return Registers();
     std::optional<Registers> all;
-    if (s.guarded && (s.root == "ret" || s.root == "exit")) all.emplace();
+    if (may_end) all.emplace();
     for (const uint32_t next : successors_[i]) {
       if (!known_[next]) continue;
       if (!all) {
@@ -98,7 +90,7 @@ class CertainUses {
     if (!after) return false;
     const Insn& insn = program_.insns[i];
     const bool is_certain = !insn.guard.present();
-    const bool is_move = program_.entry->statements[i].root == "mov" && is_certain;
+    const bool is_move = program_.traits[i].has(Trait::kPassesOn) && is_certain;
     Registers used = *after;
     bool is_copy_used = !is_move;
     for (const RegisterUse& use : program_.uses_of(insn))
@@ -124,13 +116,12 @@ class CertainUses {
 }  // namespace
 
 std::vector<bool> loads_that_may_stay_unused(const Program& program) {
-  const std::vector<Statement>& statements = program.entry->statements;
-  if (!program.functions.empty() || std::ranges::none_of(statements, is_load)) return {};
+  if (!program.functions.empty() || std::ranges::none_of(program.traits, is_load)) return {};
   const CertainUses uses(program);
-  std::vector<bool> may(statements.size());
+  std::vector<bool> may(program.traits.size());
   bool any = false;
-  for (uint32_t i = 0; i < statements.size(); ++i) {
-    const Registers loaded = is_load(statements[i]) ? written_by(program, i) : Registers();
+  for (uint32_t i = 0; i < may.size(); ++i) {
+    const Registers loaded = is_load(program.traits[i]) ? written_by(program, i) : Registers();
     if (loaded.empty() || uses.uses_any(i, loaded)) continue;
     may[i] = any = true;
   }
@@ -138,11 +129,11 @@ std::vector<bool> loads_that_may_stay_unused(const Program& program) {
 }
 
 bool is_used_before_signals(const Program& program, uint32_t load) {
-  const std::vector<Statement>& statements = program.entry->statements;
-  if (!program.functions.empty() || !is_load(statements[load])) return false;
+  const std::vector<Traits>& traits = program.traits;
+  if (!program.functions.empty() || !is_load(traits[load])) return false;
   const Registers loaded = written_by(program, load);
   std::vector<uint32_t> left = successors_of(program, load);
-  std::vector<bool> seen(statements.size());
+  std::vector<bool> seen(traits.size());
   while (!left.empty()) {
     const uint32_t at = left.back();
     left.pop_back();
@@ -150,9 +141,9 @@ bool is_used_before_signals(const Program& program, uint32_t load) {
     seen[at] = true;
     const bool is_guarded = program.insns[at].guard.present();
     const bool is_certain = !is_guarded || has(loaded, program.insns[at].guard.at);
-    const bool reads = statements[at].root != "mov" && reads_any(program, at, loaded);
-    if (is_certain && (reads || waits_for_loads(statements[at]))) continue;
-    if (is_strong_write(statements[at]) && !reads) return false;
+    const bool reads = !traits[at].has(Trait::kPassesOn) && reads_any(program, at, loaded);
+    if (is_certain && (reads || traits[at].has(Trait::kWaitsForLoads))) continue;
+    if (is_strong_write(traits[at]) && !reads) return false;
     if (!is_guarded && written_by(program, at) == loaded) continue;  // which waits for the load
     for (const uint32_t next : successors_of(program, at)) left.push_back(next);
   }

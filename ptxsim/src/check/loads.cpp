@@ -13,11 +13,6 @@
 namespace ptxsim {
 namespace {
 
-bool has_modifier(const Statement& statement, std::string_view begin) {
-  return std::ranges::any_of(statement.modifiers,
-                             [&](const auto& modifier) { return modifier.starts_with(begin); });
-}
-
 // Takes out the registers that the statement uses; true when there are any. A mov only passes a
 // result on: ptxas has no instruction for most of them.
 bool take_used(PendingResults& results, std::span<const RegisterUse> uses, bool is_move,
@@ -37,17 +32,15 @@ bool take_used(PendingResults& results, std::span<const RegisterUse> uses, bool 
 
 }  // namespace
 
-bool has_loads_to_follow(const Entry& entry) {
-  bool loads = false, arrives = false, copies = false;
-  for (const Statement& statement : entry.statements) {
-    if (statement.root == "tcgen05" && !statement.modifiers.empty() &&
-        statement.modifiers[0] == "ld")
-      return true;
-    loads |= statement.root == "ld" || statement.root == "ldmatrix";
-    arrives |= statement.root == "mbarrier" && has_modifier(statement, "arrive");
-    copies |= statement.root == "cp" && has_modifier(statement, "bulk");
-  }
-  return loads && arrives && copies;
+bool has_any(const Program& program, Trait trait) {
+  return std::ranges::any_of(program.traits, [&](const Traits& t) { return t.has(trait); });
+}
+
+bool has_loads_to_follow(const Program& program) {
+  const bool loads_tensors = std::ranges::any_of(
+      program.traits, [](const Traits& t) { return t.tensor_work == TensorWork::kLoad; });
+  return loads_tensors || (has_any(program, Trait::kFollowed) &&
+                           has_any(program, Trait::kArrives) && has_any(program, Trait::kBulk));
 }
 
 bool Sanitizer::wants_statements() const {
@@ -87,8 +80,7 @@ void Sanitizer::State::note_results(const Execution& x, const Insn& insn) {
 
 void Sanitizer::State::use_results(const Execution& x, const Insn& insn,
                                    std::vector<PendingResults>& list) {
-  const bool is_move =
-      x.program().entry->statements[insn.statement].root == "mov" && !insn.guard.present();
+  const bool is_move = x.program().traits_of(insn).has(Trait::kPassesOn) && !insn.guard.present();
   const uint32_t epoch = warps[warp_of(x)].epoch_before;
   std::erase_if(list, [&](PendingResults& results) {
     bool is_read = false;

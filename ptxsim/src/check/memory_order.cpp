@@ -112,8 +112,7 @@ void Sanitizer::State::acquire_from(const Execution& x, int lane, const Releases
 void Sanitizer::strong_read(const Execution& x, int lane, const MemoryAt& at, bool acquires) {
   if (!can_be_flag(at)) return;
   state_->note_strong_access(x, lane, at, false);
-  if (x.program().entry->statements[x.insn->statement].root == "ld")
-    state_->receive_signals(x, lane, at);
+  if (x.program().traits_of(*x.insn).has(Trait::kReads)) state_->receive_signals(x, lane, at);
   const auto& all = state_->released_through(at);
   const auto found = all.find(at.offset);
   if (found == all.end()) return;
@@ -125,8 +124,7 @@ void Sanitizer::fence(const Execution& x, Scope scope, bool releases, bool acqui
   s.finish_loads(x);
   CtaShadow& cta = s.ctas[x.cta.rank];
   const size_t reaches = num_reaches(scope);
-  const bool is_sc =
-      s.has_sc_fences && is_sc_fence(x.program().entry->statements[x.insn->statement]);
+  const bool is_sc = s.has_sc_fences && x.program().traits_of(*x.insn).has(Trait::kScFence);
   if (is_sc) s.acquire_by_sc_fence(x, reaches);
   if (acquires)
     x.for_lanes([&](int lane) {

@@ -3,14 +3,6 @@
 
 namespace ptxsim {
 
-TensorWork work_of(const Statement& statement) {
-  if (statement.root != "tcgen05" || statement.modifiers.empty()) return TensorWork::kNone;
-  if (statement.modifiers[0] == "mma") return TensorWork::kMma;
-  if (statement.modifiers[0] == "commit") return TensorWork::kCommit;
-  if (statement.modifiers[0] == "alloc") return TensorWork::kAllocate;
-  return statement.modifiers[0] == "cp" ? TensorWork::kCopy : TensorWork::kOther;
-}
-
 namespace {
 
 // Who issues the operations of one queue: a thread, a warp, or a warpgroup, named by its first
@@ -41,10 +33,6 @@ uint64_t queue_key(AsyncKind kind, uint32_t issuer) {
   return static_cast<uint64_t>(kind) << 32 | issuer;
 }
 
-bool is_generic_proxy(AsyncKind kind, const Statement& statement) {
-  return kind == AsyncKind::kCpAsync || statement.root == "st" || statement.root == "red";
-}
-
 void Sanitizer::issued(const Execution& x, int lane, AsyncOp op, AsyncKind kind) {
   State& s = *state_;
   if (s.record_of_op.size() <= op.number) s.record_of_op.resize(op.number + 1, kNobody);
@@ -64,11 +52,10 @@ uint32_t Sanitizer::State::new_record(const Execution& x, int lane, AsyncKind ki
   if (is_first) queue.write_queue = kind == AsyncKind::kTmaStore ? s.next_slot++ : found->second;
   WarpClocks& clocks = s.warps[warp];
   const uint32_t index = static_cast<uint32_t>(s.records.size());
-  const Statement& statement = x.program().entry->statements[x.insn->statement];
-  const TensorWork work = work_of(statement);
+  const Traits& traits = x.program().traits_of(*x.insn);
   s.records.push_back({kind,
-                       work,
-                       is_generic_proxy(kind, statement),
+                       traits.tensor_work,
+                       traits.has(Trait::kGenericProxy),
                        found->second,
                        queue.write_queue,
                        ++queue.last_sequence,
@@ -79,7 +66,7 @@ uint32_t Sanitizer::State::new_record(const Execution& x, int lane, AsyncKind ki
                        clocks.own_async[lane],
                        {},
                        nullptr});
-  if (kind == AsyncKind::kCpAsync || work == TensorWork::kCommit) {
+  if (kind == AsyncKind::kCpAsync || traits.tensor_work == TensorWork::kCommit) {
     for (const LaneGroup& group : clocks.groups)
       if ((group.lanes >> lane & 1) != 0) s.records.back().clock = group.clock;
     queue.with_clock.push_back(index);
@@ -177,8 +164,8 @@ void Sanitizer::mbarrier_used(const Execution& x, int lane, Cta& owner, uint32_t
       by_async_or_remote && !s.records.empty() && s.records.back().statement == x.insn->statement;
   s.check_initialized(x, who, object, by_async_or_remote, by_operation);
   if (s.has_invalidations) {
-    const Statement& statement = x.program().entry->statements[x.insn->statement];
-    if (is_invalidation(statement)) return s.check_invalidation(x, lane, owner, object);
+    if (x.program().traits_of(*x.insn).has(Trait::kEndsMbarrier))
+      return s.check_invalidation(x, lane, owner, object);
     s.note_use(object, who, x.insn->statement, by_operation);
   }
   if (by_operation && s.records.back().work == TensorWork::kCommit) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "check/clock.hpp"
+#include "ptxsim/ir/traits.hpp"
 #include "ptxsim/machine/observer.hpp"
 #include "ptxsim/report.hpp"
 
@@ -33,15 +34,6 @@ struct FollowedLoad {
   uint32_t used = 0;  // lanes
   std::vector<Deferred> errors;
 };
-
-enum class TensorWork : uint8_t {
-  kNone,
-  kMma,
-  kCopy,
-  kCommit,
-  kAllocate,
-  kOther
-};  // kinds of tcgen05 work, from the statement
 
 struct Record {
   AsyncKind kind;

@@ -40,13 +40,6 @@ void add(std::vector<ScFlag::By>& list, const ScFlag::By& by) {
 
 }  // namespace
 
-bool is_sc_fence(const Statement& statement) {
-  return (statement.root == "membar" || statement.root == "fence") &&
-         std::ranges::find(statement.modifiers, "proxy") == statement.modifiers.end() &&
-         (statement.root == "membar" ||
-          std::ranges::find(statement.modifiers, "sc") != statement.modifiers.end());
-}
-
 bool covers_sc(const SharedScOrder& order, const SharedScOrder& part) {
   if (!part || order == part) return true;
   return order && covers_all(order->fenced, part->fenced) &&

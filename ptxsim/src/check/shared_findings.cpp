@@ -148,7 +148,7 @@ void Sanitizer::State::report_after_generic(const Access& access, const ShadowEn
   const uint32_t statement = access.x.insn->statement;
   const bool is_race = !ordered(access.who, entry.actor, entry.lanes, entry.epoch);
   // Triton's kernels copy over the memory of an mbarrier that has ended, with a barrier between and no proxy fence, and run.
-  if (!is_race && is_invalidation(cluster.machine.program().entry->statements[entry.statement]))
+  if (!is_race && cluster.machine.program().traits[entry.statement].has(Trait::kEndsMbarrier))
     return;
   const bool was_read = entry.kind == AccessKind::kRead;
   const int rule = is_race ? (access.record != nullptr && was_read ? 3 : 16) : (was_read ? 4 : 1);

@@ -15,14 +15,8 @@ bool is_same_sender(const Signal& a, const Signal& b) {
   return a.cluster == b.cluster && a.warp == b.warp && a.lane == b.lane;
 }
 
-bool has_any_modifier(const Statement& statement, std::initializer_list<const char*> names) {
-  return std::ranges::any_of(names, [&](const char* name) {
-    return std::ranges::find(statement.modifiers, name) != statement.modifiers.end();
-  });
-}
-
-bool is_strong_read(const Statement& s) {
-  return s.root == "ld" && has_any_modifier(s, {"relaxed", "volatile", "acquire"});
+bool is_strong_read(const Traits& traits) {
+  return traits.has(Trait::kReads) && traits.has(Trait::kStrong);
 }
 
 }  // namespace
@@ -59,15 +53,13 @@ void join_signals(Signals& signals, const Signals& other) {
   signals = std::move(joined);
 }
 
-bool is_strong_write(const Statement& s) {
-  if (has_any_modifier(s, {"async"})) return has_any_modifier(s, {"release"});
-  return s.root == "atom" || s.root == "red" ||
-         (s.root == "st" && has_any_modifier(s, {"relaxed", "volatile", "release"}));
+bool is_strong_write(const Traits& traits) {
+  return traits.has(Trait::kWrites | Trait::kUpdates) && traits.has(Trait::kStrong);
 }
 
-bool may_signal(const Entry& entry) {
-  return std::ranges::any_of(entry.statements, is_strong_read) &&
-         std::ranges::any_of(entry.statements, is_strong_write);
+bool may_signal(const Program& program) {
+  return std::ranges::any_of(program.traits, is_strong_read) &&
+         std::ranges::any_of(program.traits, is_strong_write);
 }
 
 std::vector<Signal>& Sanitizer::State::signals_through(const MemoryAt& at) {

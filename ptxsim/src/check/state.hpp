@@ -229,11 +229,10 @@ using namespace check;  // in check/*.cpp only
 
 const SharedClock& shared_clock_of(const LaneGroups& groups, int lane);
 const ClockValues* clock_of(const LaneGroups& groups, int lane);
-bool is_sc_fence(const Statement& statement);
 // Whether threads may learn of each other by strong accesses; whether on every way from the load to such a write a
 // statement uses its result, or waits for it.
-bool may_signal(const Entry& entry);
-bool is_strong_write(const Statement& statement);
+bool may_signal(const Program& program);
+bool is_strong_write(const Traits& traits);
 bool is_used_before_signals(const Program& program, uint32_t load);
 // By statement: loads from which the program may go on without using what they have loaded. Empty: none.
 std::vector<bool> loads_that_may_stay_unused(const Program& program);
@@ -244,17 +243,13 @@ const char* verb(AccessKind kind);        // "reads"
 const char* participle(AccessKind kind);  // "read"
 uint64_t queue_key(AsyncKind kind, uint32_t issuer);
 std::string place_in(const Cta& owner, uint32_t offset);  // "shared memory 0x1c400 of CTA rank 1"
-TensorWork work_of(const Statement& statement);
 // Whether results have to be followed: tcgen05.ld; loads of shared memory beside arrivals on
 // mbarriers and bulk copies.
-bool has_loads_to_follow(const Entry& entry);
-bool is_invalidation(const Statement& statement);  // mbarrier.inval
-bool is_non_coherent_load(const Statement& statement);
+bool has_loads_to_follow(const Program& program);
 // Guesses (guesses.cpp): loads whose value an atomic of the same thread makes sure of.
-bool is_guess(const Entry& entry, uint32_t load);
+bool is_guess(const Program& program, uint32_t load);
 Finding race_of_a_guess(int rule, AccessKind kind, const std::string& place);
-// cp.async, st.async and red.async work in the generic proxy; bulk copies, wgmma and tcgen05 in the async proxy.
-bool is_generic_proxy(AsyncKind kind, const Statement& statement);
+bool has_any(const Program& program, Trait trait);  // a statement with it
 
 struct Sanitizer::State {
   State(Cluster& cluster, Reports& reports, bool strict, std::shared_ptr<Grid> grid);

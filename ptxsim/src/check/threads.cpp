@@ -20,16 +20,15 @@ Sanitizer::State::State(Cluster& of, Reports& to, bool is_strict, std::shared_pt
   next_slot = num_ctas * warps_per_cta * kWarpSize;
   warps.resize(size_t{num_ctas} * warps_per_cta);
   pending.resize(warps.size());
-  const Entry& entry = *of.machine.program().entry;
-  follows_results = has_loads_to_follow(entry);
-  has_invalidations = std::ranges::any_of(entry.statements, is_invalidation);
-  has_sc_fences = std::ranges::any_of(entry.statements, is_sc_fence);
-  has_signals = may_signal(entry);
-  if (!grid->may_stay_unused)
-    grid->may_stay_unused = loads_that_may_stay_unused(of.machine.program());
+  const Program& program = of.machine.program();
+  follows_results = has_loads_to_follow(program);
+  has_invalidations = has_any(program, Trait::kEndsMbarrier);
+  has_sc_fences = has_any(program, Trait::kScFence);
+  has_signals = may_signal(program);
+  if (!grid->may_stay_unused) grid->may_stay_unused = loads_that_may_stay_unused(program);
   may_stay_unused = *grid->may_stay_unused;
   followed_results.resize(warps.size());
-  has_non_coherent_loads = std::ranges::any_of(entry.statements, is_non_coherent_load);
+  has_non_coherent_loads = has_any(program, Trait::kNonCoherent);
   ctas.resize(num_ctas);
   for (uint32_t rank = 0; rank < num_ctas; ++rank) {
     auto start = std::make_shared<ClockValues>();

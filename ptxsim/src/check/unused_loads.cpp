@@ -20,8 +20,7 @@ void Sanitizer::State::note_followed(const Execution& x, const Insn& insn) {
   if (may_stay_unused.empty()) return;
   std::vector<FollowedResults>& list = followed_results[warp_of(x)];
   const std::span<const RegisterUse> uses = x.program().uses_of(insn);
-  const bool is_move =
-      x.program().entry->statements[insn.statement].root == "mov" && !insn.guard.present();
+  const bool is_move = x.program().traits_of(insn).has(Trait::kPassesOn) && !insn.guard.present();
   std::erase_if(list, [&](FollowedResults& results) {
     const auto holds = [&](const RegisterUse& use) {
       return std::ranges::find(results.registers, use.at) != results.registers.end();

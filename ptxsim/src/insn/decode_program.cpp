@@ -50,6 +50,7 @@ void decode_statement(Program& program, uint32_t index) {
   const Decoder* decoder = find_decoder(statement.root);
   if (decoder == nullptr)
     throw Fault(fmt::format("unknown instruction '{}'", statement.root), ErrorKind::kInput);
+  program.traits[index] = decoder->traits_of(statement);
   Decode decode(program, statement, insn);
   if (statement.guarded) {
     Operand guard;
@@ -122,10 +123,12 @@ Result<std::shared_ptr<const Program>> decode_from(std::shared_ptr<const Module>
   program->module = std::move(module);
   uint32_t index = 0;
   try {
-    link(*program, find(*program->module));
+    link(*program, find(*program->module),
+         [](const Statement& s) { return traits_of(s).has(Trait::kCalls); });
     program->register_bytes = program->entry->register_bytes;
     lay_out_shared(*program);
     program->insns.resize(program->entry->statements.size());
+    program->traits.resize(program->insns.size());
     for (; index < program->insns.size(); ++index) decode_statement(*program, index);
     find_frame_addresses(*program);
     mark_owned_registers(*program);

@@ -1,5 +1,6 @@
 #include "insn/registry.hpp"
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 
@@ -29,6 +30,21 @@ const std::map<std::string_view, const Decoder*>& by_root() {
 const Decoder* find_decoder(std::string_view root) {
   const auto found = by_root().find(root);
   return found == by_root().end() ? nullptr : found->second;
+}
+
+const Traits& Decoder::traits_of(const Statement& statement) const {
+  const auto has = [&](std::string_view modifier) {
+    return modifier.empty() || std::find(statement.modifiers.begin(), statement.modifiers.end(),
+                                         modifier) != statement.modifiers.end();
+  };
+  for (auto form = forms.rbegin(); form != forms.rend(); ++form)
+    if (has(form->modifiers[0]) && has(form->modifiers[1])) return form->traits;
+  return traits;
+}
+
+Traits traits_of(const Statement& statement) {
+  const Decoder* decoder = find_decoder(statement.root);
+  return decoder == nullptr ? Traits() : decoder->traits_of(statement);
 }
 
 std::vector<std::string_view> decoded_roots() {

@@ -1,4 +1,5 @@
-// The families. Each file below registers the roots it decodes.
+// The families. Each file below registers the roots it decodes, a row each: the root, its decoder,
+// what it is (insn/traits.hpp), and which of its forms are something else.
 #pragma once
 
 #include <span>

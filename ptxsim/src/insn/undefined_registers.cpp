@@ -54,12 +54,11 @@ class Liveness {
   };
 
   void find_pieces() {
-    const std::vector<Statement>& statements = program_.entry->statements;
-    const auto count = static_cast<uint32_t>(statements.size());
+    const auto count = static_cast<uint32_t>(program_.insns.size());
     std::vector<bool> begins(count + 1, false);
     begins[0] = true;
     for (uint32_t i = 0; i < count; ++i) {
-      const NextStatements next = next_of(statements[i]);
+      const NextStatements next = next_of(program_, i);
       for (const uint32_t label : next.labels) begins[label] = true;
       if (!next.labels.empty() || !next.falls_through) begins[i + 1] = true;
     }
@@ -70,7 +69,7 @@ class Liveness {
       pieces_.back().end = i + 1;
     }
     for (Piece& piece : pieces_) {
-      NextStatements next = next_of(statements[piece.end - 1]);
+      NextStatements next = next_of(program_, piece.end - 1);
       piece.labels = std::move(next.labels);
       piece.falls_through = next.falls_through;
     }

@@ -10,11 +10,11 @@ void add_labels(const Operand& operand, std::vector<uint32_t>& labels) {
 
 }  // namespace
 
-NextStatements next_of(const Statement& statement) {
+NextStatements next_of(const Program& program, uint32_t at) {
+  const Statement& statement = program.entry->statements[at];
   NextStatements next;
   for (const Operand& operand : statement.operands) add_labels(operand, next.labels);
-  next.falls_through = statement.guarded || (statement.root != "bra" && statement.root != "brx" &&
-                                             statement.root != "ret" && statement.root != "exit");
+  next.falls_through = statement.guarded || !program.traits[at].has(Trait::kJumps | Trait::kEnds);
   return next;
 }
 

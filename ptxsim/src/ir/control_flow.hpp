@@ -13,6 +13,6 @@ struct NextStatements {
   bool falls_through = true;
   std::vector<uint32_t> labels;  // indices of statements; one past the last: the end
 };
-NextStatements next_of(const Statement& statement);
+NextStatements next_of(const Program& program, uint32_t statement);
 
 }  // namespace ptxsim

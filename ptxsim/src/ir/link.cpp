@@ -29,10 +29,10 @@ size_t callee_of(const Statement& call) {
   return has_results ? 1 : 0;
 }
 
-References references_of(const Entry& body) {
+References references_of(const Entry& body, IsCall is_call) {
   References all;
   for (const Statement& s : body.statements) {
-    const size_t callee = s.root == "call" ? callee_of(s) : s.operands.size();
+    const size_t callee = is_call(s) ? callee_of(s) : s.operands.size();
     for (size_t i = 0; i < s.operands.size(); ++i)
       collect(s.operands[i], i == callee ? all.called : all.taken);
     if (callee < s.operands.size() && s.operands[callee].kind == Operand::Kind::kRegister)
@@ -48,7 +48,8 @@ References references_of(const Entry& body) {
 
 class Reachable {
  public:
-  explicit Reachable(const Module& module) : module_(module), is_seen_(module.functions.size()) {}
+  Reachable(const Module& module, IsCall is_call)
+      : module_(module), is_call_(is_call), is_seen_(module.functions.size()) {}
 
   // Callees before their callers; depth first, without recursion of this code.
   std::vector<uint32_t> from(const Entry& entry) {
@@ -77,7 +78,7 @@ class Reachable {
   };
 
   std::vector<uint32_t> callees_of(const Entry& body) {
-    References references = references_of(body);
+    References references = references_of(body, is_call_);
     std::vector<uint32_t> callees = std::move(references.called);
     callees.insert(callees.end(), references.taken.begin(), references.taken.end());
     if (references.calls_through_register)
@@ -90,7 +91,7 @@ class Reachable {
     if (has_taken_) return taken_;
     has_taken_ = true;
     const auto add = [&](const Entry& body) {
-      const References references = references_of(body);
+      const References references = references_of(body, is_call_);
       taken_.insert(taken_.end(), references.taken.begin(), references.taken.end());
     };
     for (const Entry& entry : module_.entries) add(entry);
@@ -101,6 +102,7 @@ class Reachable {
   }
 
   const Module& module_;
+  IsCall is_call_;
   std::vector<bool> is_seen_;
   std::vector<uint32_t> taken_;
   bool has_taken_ = false;
@@ -233,11 +235,11 @@ CalledFunction describe(const Module& module, uint32_t index, const Linker::Plac
 
 }  // namespace
 
-void link(Program& program, const Entry& entry) {
+void link(Program& program, const Entry& entry, IsCall is_call) {
   const Module& module = *program.module;
   program.called.assign(module.functions.size(), -1);
   program.entry = &entry;
-  const std::vector<uint32_t> functions = Reachable(module).from(entry);
+  const std::vector<uint32_t> functions = Reachable(module, is_call).from(entry);
   if (functions.empty()) return;
   auto linked = std::make_shared<Entry>(entry);
   linked->variables.clear(), linked->registers.clear(), linked->prototypes.clear();

@@ -15,6 +15,9 @@ namespace ptxsim {
 // call puts the lanes' registers aside (machine/call_stack.hpp).
 //
 // An entry that calls nothing is taken as it is, without a copy.
-void link(Program& program, const Entry& entry);
+//
+// `is_call`: whether a statement calls what one of its operands names.
+using IsCall = bool (*)(const Statement&);
+void link(Program& program, const Entry& entry, IsCall is_call);
 
 }  // namespace ptxsim

@@ -7,6 +7,8 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +17,7 @@
 #include "ptxsim/error.hpp"
 #include "ptxsim/ir/module.hpp"
 #include "ptxsim/ir/program.hpp"
+#include "ptxsim/ir/traits.hpp"
 
 namespace ptxsim {
 
@@ -120,10 +123,37 @@ class Decode {
 };
 
 using DecodeFunction = void (*)(Decode&);
+
+// A form of an instruction that is something else than its row says: the one with these modifiers.
+struct Form {
+  std::string_view modifiers[2];  // both are there, in whatever order; the second may be empty
+  Traits traits;                  // in place of the row's
+};
+
+// The row of an instruction. The last of its forms that fits counts.
 struct Decoder {
   std::string_view root;
   DecodeFunction decode;
+  Traits traits;
+  std::span<const Form> forms;
+
+  constexpr Decoder(std::string_view root_, DecodeFunction decode_, const Traits& traits_,
+                    std::span<const Form> forms_ = {})
+      : root(root_), decode(decode_), traits(traits_), forms(forms_) {
+    require_deed(traits);
+    for (const Form& form : forms) require_deed(form.traits);
+  }
+  const Traits& traits_of(const Statement& statement) const;
+
+ private:
+  // Rows are constants: where this throws, they do not compile.
+  static constexpr void require_deed(const Traits& traits) {
+    if (!traits.has(kAllDeeds)) throw std::logic_error("the row does not say what it does");
+  }
 };
+
+// What a statement is, decoded or not; without any trait when its root is not known.
+Traits traits_of(const Statement& statement);
 
 // Decodes `entry_name` of the module, and the functions that it may call; empty name: the only
 // entry. Errors are kInput with the place.

@@ -10,6 +10,7 @@
 
 #include "ptxsim/error.hpp"
 #include "ptxsim/ir/module.hpp"
+#include "ptxsim/ir/traits.hpp"
 
 namespace ptxsim {
 
@@ -157,9 +158,12 @@ struct Program {
   std::vector<uint64_t> shared_offsets;  // parallel to entry->variables; 0 for others
   uint64_t static_shared_bytes = 0;
   bool uses_reserved_shared = false;  // of the first KiB what cooperative groups use
+  std::vector<Traits> traits;         // by statement: what each is
 
   // The function that holds a statement; nullptr: the entry does.
   const CalledFunction* function_of(uint32_t statement) const;
+
+  const Traits& traits_of(const Insn& insn) const { return traits[insn.statement]; }
 
   // The registers that `insn`, one of `insns`, reads or writes.
   std::span<const RegisterUse> uses_of(const Insn& insn) const {

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "insn/registry.hpp"
+#include "insn/traits.hpp"
 #include "machine/execution.hpp"
 
 namespace ptxsim {
@@ -86,11 +87,13 @@ void decode_pmevent(Decode& d) {
   d.insn().execute = nothing;
 }
 
-constexpr std::array kDecoders = {
-    Decoder{"bra", decode_bra},        Decoder{"brx", decode_brx},
-    Decoder{"exit", decode_exit},      Decoder{"trap", decode_trap},
-    Decoder{"brkpt", decode_trap},     Decoder{"nanosleep", decode_nanosleep},
-    Decoder{"pmevent", decode_pmevent}};
+constexpr Decoder kDecoders[] = {{"bra", decode_bra, traits::kControl.with(Trait::kJumps)},
+                                 {"brx", decode_brx, traits::kControl.with(Trait::kJumps)},
+                                 {"exit", decode_exit, traits::kControl.with(Trait::kEnds)},
+                                 {"trap", decode_trap, traits::kControl},
+                                 {"brkpt", decode_trap, traits::kControl},
+                                 {"nanosleep", decode_nanosleep, traits::kControl},
+                                 {"pmevent", decode_pmevent, traits::kControl}};
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "insn/registry.hpp"
+#include "insn/traits.hpp"
 
 namespace ptxsim {
 
@@ -90,7 +91,9 @@ void decode_cvt(Decode& d) {
 }  // namespace
 
 std::span<const Decoder> decoders_convert() {
-  static constexpr Decoder kDecoders[] = {{"cvt", decode_cvt}};
+  static constexpr Decoder kDecoders[] = {
+      {"cvt", decode_cvt,
+       traits::kComputing.with(ResultFrom::kOperand).with(OperandTypes::kNamed)}};
   return kDecoders;
 }
 

@@ -4,6 +4,7 @@
 #include "insn/alu/float_decode.hpp"
 #include "insn/alu/float_values.hpp"
 #include "insn/registry.hpp"
+#include "insn/traits.hpp"
 
 namespace ptxsim {
 
@@ -18,12 +19,18 @@ uint64_t take_float_modifiers(Decode& d, bool& explicit_rounding) {
 }
 
 std::span<const Decoder> decoders_float() {
+  static constexpr Form kApproximateForms[] = {{{"approx"}, traits::kSpecialFunction}};
   static constexpr Decoder kDecoders[] = {
-      {"fma", decode_float_fma},       {"rcp", decode_float_function},
-      {"sqrt", decode_float_function}, {"rsqrt", decode_float_function},
-      {"ex2", decode_float_function},  {"lg2", decode_float_function},
-      {"sin", decode_float_function},  {"cos", decode_float_function},
-      {"tanh", decode_float_function}, {"copysign", decode_copysign},
+      {"fma", decode_float_fma, traits::kArithmetic},
+      {"rcp", decode_float_function, traits::kArithmetic, kApproximateForms},
+      {"sqrt", decode_float_function, traits::kArithmetic, kApproximateForms},
+      {"rsqrt", decode_float_function, traits::kArithmetic, kApproximateForms},
+      {"ex2", decode_float_function, traits::kSpecialFunction},
+      {"lg2", decode_float_function, traits::kSpecialFunction},
+      {"sin", decode_float_function, traits::kSpecialFunction},
+      {"cos", decode_float_function, traits::kSpecialFunction},
+      {"tanh", decode_float_function, traits::kSpecialFunction},
+      {"copysign", decode_copysign, traits::kComputing},
   };
   return kDecoders;
 }

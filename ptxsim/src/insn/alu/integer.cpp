@@ -1,31 +1,82 @@
 // Integer, logic and shift instructions: the list of their roots.
 #include "insn/alu/arithmetic.hpp"
 #include "insn/registry.hpp"
+#include "insn/traits.hpp"
 
 namespace ptxsim {
+namespace {
+
+using traits::kArithmetic, traits::kComputing;
+
+constexpr Form kDivForms[] = {{{"approx"}, traits::kSpecialFunction},
+                              {{"full"}, traits::kSpecialFunction}};
+// What compilers do with addresses: add an offset within the alignment, and round down.
+constexpr Form kOrForms[] = {{{"b64"}, kComputing.with(ResultFrom::kSum)}};
+constexpr Form kAndForms[] = {{{"b64"}, kComputing.with(ResultFrom::kMasked)}};
+
+}  // namespace
 
 std::span<const Decoder> decoders_integer() {
   static constexpr Decoder kDecoders[] = {
-      {"add", decode_add_sub},    {"sub", decode_add_sub},      {"addc", decode_carry},
-      {"subc", decode_carry},     {"madc", decode_carry},       {"mul", decode_mul},
-      {"mad", decode_mad},        {"mul24", decode_mul24},      {"mad24", decode_mul24},
-      {"div", decode_div_rem},    {"rem", decode_div_rem},      {"abs", decode_abs_neg},
-      {"neg", decode_abs_neg},    {"min", decode_min_max},      {"max", decode_min_max},
-      {"sad", decode_sad},        {"dp4a", decode_dot_product}, {"dp2a", decode_dot_product},
-      {"popc", decode_bit_count}, {"clz", decode_bit_count},    {"brev", decode_bit_count},
-      {"bfind", decode_bfind},    {"fns", decode_fns},          {"bfe", decode_bit_field},
-      {"bfi", decode_bit_field},  {"bmsk", decode_bmsk_szext},  {"szext", decode_bmsk_szext},
-      {"and", decode_logic},      {"or", decode_logic},         {"xor", decode_logic},
-      {"not", decode_logic},      {"cnot", decode_logic},       {"lop3", decode_lop3},
-      {"shl", decode_shift},      {"shr", decode_shift},        {"shf", decode_funnel_shift},
-      {"vabsdiff", decode_video}, {"vabsdiff2", decode_video},  {"vabsdiff4", decode_video},
-      {"vadd", decode_video},     {"vadd2", decode_video},      {"vadd4", decode_video},
-      {"vavrg2", decode_video},   {"vavrg4", decode_video},     {"vmad", decode_video},
-      {"vmax", decode_video},     {"vmax2", decode_video},      {"vmax4", decode_video},
-      {"vmin", decode_video},     {"vmin2", decode_video},      {"vmin4", decode_video},
-      {"vset", decode_video},     {"vset2", decode_video},      {"vset4", decode_video},
-      {"vshl", decode_video},     {"vshr", decode_video},       {"vsub", decode_video},
-      {"vsub2", decode_video},    {"vsub4", decode_video},
+      {"add", decode_add_sub, kArithmetic.with(ResultFrom::kSum)},
+      {"sub", decode_add_sub, kArithmetic.with(ResultFrom::kDifference)},
+      {"addc", decode_carry, kComputing},
+      {"subc", decode_carry, kComputing},
+      {"madc", decode_carry, kComputing},
+      {"mul", decode_mul, kArithmetic},
+      {"mad", decode_mad, kArithmetic.with(ResultFrom::kAddend)},
+      {"mul24", decode_mul24, kComputing},
+      {"mad24", decode_mul24, kComputing},
+      {"div", decode_div_rem, kArithmetic, kDivForms},
+      {"rem", decode_div_rem, kComputing},
+      {"abs", decode_abs_neg, kArithmetic},
+      {"neg", decode_abs_neg, kArithmetic},
+      {"min", decode_min_max, kArithmetic},
+      {"max", decode_min_max, kArithmetic},
+      {"sad", decode_sad, kComputing},
+      {"dp4a", decode_dot_product, kComputing},
+      {"dp2a", decode_dot_product, kComputing},
+      {"popc", decode_bit_count, kComputing},
+      {"clz", decode_bit_count, kComputing},
+      {"brev", decode_bit_count, kComputing},
+      {"bfind", decode_bfind, kComputing},
+      {"fns", decode_fns, kComputing},
+      {"bfe", decode_bit_field, kComputing},
+      {"bfi", decode_bit_field, kComputing},
+      {"bmsk", decode_bmsk_szext, kComputing},
+      {"szext", decode_bmsk_szext, kComputing},
+      {"and", decode_logic, kComputing, kAndForms},
+      {"or", decode_logic, kComputing, kOrForms},
+      {"xor", decode_logic, kComputing},
+      {"not", decode_logic, kComputing},
+      {"cnot", decode_logic, kComputing},
+      {"lop3", decode_lop3, kComputing},
+      {"shl", decode_shift, kComputing},
+      {"shr", decode_shift, kComputing},
+      {"shf", decode_funnel_shift, kComputing},
+      {"vabsdiff", decode_video, kComputing},
+      {"vabsdiff2", decode_video, kComputing},
+      {"vabsdiff4", decode_video, kComputing},
+      {"vadd", decode_video, kComputing},
+      {"vadd2", decode_video, kComputing},
+      {"vadd4", decode_video, kComputing},
+      {"vavrg2", decode_video, kComputing},
+      {"vavrg4", decode_video, kComputing},
+      {"vmad", decode_video, kComputing},
+      {"vmax", decode_video, kComputing},
+      {"vmax2", decode_video, kComputing},
+      {"vmax4", decode_video, kComputing},
+      {"vmin", decode_video, kComputing},
+      {"vmin2", decode_video, kComputing},
+      {"vmin4", decode_video, kComputing},
+      {"vset", decode_video, kComputing},
+      {"vset2", decode_video, kComputing},
+      {"vset4", decode_video, kComputing},
+      {"vshl", decode_video, kComputing},
+      {"vshr", decode_video, kComputing},
+      {"vsub", decode_video, kComputing},
+      {"vsub2", decode_video, kComputing},
+      {"vsub4", decode_video, kComputing},
   };
   return kDecoders;
 }

@@ -8,6 +8,7 @@
 
 #include "insn/alu/lanes.hpp"
 #include "insn/registry.hpp"
+#include "insn/traits.hpp"
 
 namespace ptxsim {
 namespace {
@@ -183,11 +184,21 @@ void decode_mov(Decode& d) {
 }
 
 std::span<const Decoder> decoders_move() {
+  static constexpr Form kCvtaForms[] = {
+      {{"to", "global"}, traits::kQuery.with(ResultFrom::kOperand).with(Trait::kToGlobal)}};
   static constexpr Decoder kDecoders[] = {
-      {"mov", decode_mov},   {"selp", decode_selp},
-      {"slct", decode_slct}, {"prmt", decode_prmt},
-      {"cvta", decode_cvta}, {"isspacep", decode_isspacep},
-      {"mapa", decode_mapa}, {"getctarank", decode_getctarank},
+      {"mov", decode_mov,
+       traits::kComputing.with(Trait::kPassesOn)
+           .with(ResultFrom::kOperand)
+           .with(OperandTypes::kPassed)},
+      {"selp", decode_selp,
+       traits::kComputing.with(ResultFrom::kChoice).with(OperandTypes::kPassed)},
+      {"slct", decode_slct, traits::kComputing},
+      {"prmt", decode_prmt, traits::kComputing},
+      {"cvta", decode_cvta, traits::kQuery.with(ResultFrom::kOperand), kCvtaForms},
+      {"isspacep", decode_isspacep, traits::kQuery},
+      {"mapa", decode_mapa, traits::kQuery},
+      {"getctarank", decode_getctarank, traits::kQuery},
   };
   return kDecoders;
 }

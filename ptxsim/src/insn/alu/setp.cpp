@@ -5,6 +5,7 @@
 #include "insn/alu/float_values.hpp"
 #include "insn/alu/lanes.hpp"
 #include "insn/registry.hpp"
+#include "insn/traits.hpp"
 
 namespace ptxsim {
 namespace {
@@ -388,8 +389,9 @@ void decode_testp(Decode& d) {
 }  // namespace
 
 std::span<const Decoder> decoders_compare() {
-  static constexpr Decoder kDecoders[] = {
-      {"setp", decode_setp}, {"set", decode_set}, {"testp", decode_testp}};
+  static constexpr Decoder kDecoders[] = {{"setp", decode_setp, traits::kArithmetic},
+                                          {"set", decode_set, traits::kComputing},
+                                          {"testp", decode_testp, traits::kComputing}};
   return kDecoders;
 }
 

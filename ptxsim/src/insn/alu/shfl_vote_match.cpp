@@ -9,6 +9,7 @@
 
 #include "insn/alu/shfl_vote_match.hpp"
 #include "insn/registry.hpp"
+#include "insn/traits.hpp"
 #include "machine/execution.hpp"
 #include "ptxsim/machine/memory.hpp"
 
@@ -211,10 +212,10 @@ void decode_activemask(Decode& d) {
   d.insn().execute = active_mask;
 }
 
-constexpr std::array kDecoders = {
-    Decoder{"shfl", decode_shfl},   Decoder{"vote", decode_vote},
-    Decoder{"match", decode_match}, Decoder{"redux", decode_redux},
-    Decoder{"elect", decode_elect}, Decoder{"activemask", decode_activemask}};
+constexpr Decoder kDecoders[] = {
+    {"shfl", decode_shfl, traits::kComputing},   {"vote", decode_vote, traits::kComputing},
+    {"match", decode_match, traits::kComputing}, {"redux", decode_redux, traits::kComputing},
+    {"elect", decode_elect, traits::kQuery},     {"activemask", decode_activemask, traits::kQuery}};
 
 }  // namespace
 

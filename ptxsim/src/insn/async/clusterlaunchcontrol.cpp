@@ -8,6 +8,7 @@
 
 #include "insn/async/cp.hpp"
 #include "insn/registry.hpp"
+#include "insn/traits.hpp"
 
 namespace ptxsim {
 namespace {
@@ -177,7 +178,8 @@ void decode_clc(Decode& d) {
   d.insn().execute = execute_is_canceled;
 }
 
-constexpr Decoder kDecoders[] = {{"clusterlaunchcontrol", decode_clc}};
+constexpr Form kForms[] = {{{"try_cancel"}, Traits{Trait::kWrites | Trait::kAsync}}};
+constexpr Decoder kDecoders[] = {{"clusterlaunchcontrol", decode_clc, traits::kQuery, kForms}};
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "insn/registry.hpp"
+#include "insn/traits.hpp"
 
 namespace ptxsim {
 namespace {
@@ -131,7 +132,20 @@ void decode_cp(Decode& d) {
   return prefetches ? decode_prefetch(d) : decode_bulk_copy(d);
 }
 
-constexpr Decoder kDecoders[] = {{"cp", decode_cp}};
+constexpr Traits kBulk = traits::kBulkCopy.with(Mutants::kBulkCopy);
+constexpr Traits kGroup = traits::kGroup.with(Mutants::kCopyGroup);
+constexpr Form kForms[] = {
+    {{"mbarrier", "arrive"}, traits::kLooseBarrier.with(Trait::kAsync | Trait::kGenericProxy)},
+    {{"bulk"}, kBulk},
+    {{"bulk", "tensor"}, kBulk.with(Trait::kTensorMap)},
+    {{"bulk", "prefetch"}, traits::kBulkCopy},
+    {{"prefetch", "tensor"}, traits::kBulkCopy.with(Trait::kTensorMap)},
+    {{"commit_group"}, kGroup},
+    {{"commit_group", "bulk"}, kGroup.with(Trait::kBulk)},
+    {{"wait_group"}, kGroup},
+    {{"wait_group", "bulk"}, kGroup.with(Trait::kBulk)},
+    {{"wait_all"}, kGroup}};
+constexpr Decoder kDecoders[] = {{"cp", decode_cp, traits::kAsyncCopy, kForms}};
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "insn/registry.hpp"
+#include "insn/traits.hpp"
 #include "machine/memory/addresses.hpp"
 #include "machine/tensor_map/tensor_map.hpp"
 
@@ -227,7 +228,9 @@ void decode_tensormap(Decode& d) {
   d.insn().execute = execute_replace;
 }
 
-constexpr Decoder kDecoders[] = {{"tensormap", decode_tensormap}};
+constexpr Traits kTensorMap = traits::kStore.with(Trait::kTensorMap);
+constexpr Form kForms[] = {{{"cp_fenceproxy"}, kTensorMap.with(Trait::kReads | Trait::kFence)}};
+constexpr Decoder kDecoders[] = {{"tensormap", decode_tensormap, kTensorMap, kForms}};
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 #include "insn/call/extern_function.hpp"
 #include "insn/call/stack.hpp"
 #include "insn/registry.hpp"
+#include "insn/traits.hpp"
 #include "machine/execution.hpp"
 
 namespace ptxsim {
@@ -167,9 +168,13 @@ void decode_ret(Decode& d) {
   d.insn().execute = function == nullptr ? leave_entry : return_to_caller;
 }
 
-constexpr std::array kDecoders = {
-    Decoder{"call", decode_call}, Decoder{"ret", decode_ret}, Decoder{"alloca", decode_alloca},
-    Decoder{"stacksave", decode_stacksave}, Decoder{"stackrestore", decode_stackrestore}};
+constexpr Decoder kDecoders[] = {
+    // A call loses track of undefined bits.
+    {"call", decode_call, traits::kControl.with(Trait::kCalls | Trait::kSeesUndefined)},
+    {"ret", decode_ret, traits::kControl.with(Trait::kEnds)},
+    {"alloca", decode_alloca, traits::kControl},
+    {"stacksave", decode_stacksave, traits::kControl},
+    {"stackrestore", decode_stackrestore, traits::kControl}};
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "insn/registry.hpp"
+#include "insn/traits.hpp"
 
 namespace ptxsim {
 namespace {
@@ -31,10 +32,11 @@ const Geometry& take_geometry(Decode& d, std::initializer_list<std::string_view>
   d.fail(fmt::format("needs a geometry: .{}", fmt::join(names, " .")));
 }
 
-constexpr Decoder kDecoders[] = {{"tex", decode_tex},         {"tld4", decode_tex},
-                                 {"suld", decode_surface},    {"sust", decode_surface},
-                                 {"sured", decode_surface},   {"txq", decode_image_query},
-                                 {"suq", decode_image_query}, {"istypep", decode_istypep}};
+constexpr Decoder kDecoders[] = {
+    {"tex", decode_tex, traits::kImage},         {"tld4", decode_tex, traits::kImage},
+    {"suld", decode_surface, traits::kImage},    {"sust", decode_surface, traits::kImage},
+    {"sured", decode_surface, traits::kImage},   {"txq", decode_image_query, traits::kQuery},
+    {"suq", decode_image_query, traits::kQuery}, {"istypep", decode_istypep, traits::kQuery}};
 
 }  // namespace
 

@@ -25,6 +25,7 @@
 
 #include "insn/memory/memory.hpp"
 #include "insn/registry.hpp"
+#include "insn/traits.hpp"
 #include "machine/registers/undefined.hpp"
 
 namespace ptxsim {
@@ -269,9 +270,10 @@ void decode_movmatrix(Decode& d) {
   d.insn().execute = full_warp<transpose>;
 }
 
-constexpr std::array kDecoders = {Decoder{"ldmatrix", decode_ldmatrix},
-                                  Decoder{"stmatrix", decode_stmatrix},
-                                  Decoder{"movmatrix", decode_movmatrix}};
+constexpr Decoder kDecoders[] = {
+    {"ldmatrix", decode_ldmatrix, traits::kLoad},
+    {"stmatrix", decode_stmatrix, traits::kStore.with(Trait::kSeesUndefined)},
+    {"movmatrix", decode_movmatrix, traits::kComputing}};
 
 }  // namespace
 

@@ -3,20 +3,41 @@
 #include <algorithm>
 
 #include "insn/registry.hpp"
+#include "insn/traits.hpp"
 
 namespace ptxsim {
 namespace {
 
-constexpr std::array kDecoders = {Decoder{"ld", decode_ld},
-                                  Decoder{"ldu", decode_ldu},
-                                  Decoder{"st", decode_st},
-                                  Decoder{"atom", decode_atom},
-                                  Decoder{"red", decode_red},
-                                  Decoder{"prefetch", decode_prefetch},
-                                  Decoder{"prefetchu", decode_prefetchu},
-                                  Decoder{"discard", decode_discard},
-                                  Decoder{"applypriority", decode_applypriority},
-                                  Decoder{"createpolicy", decode_createpolicy}};
+constexpr Traits kLd = traits::kLoad.with(ResultFrom::kMemory).with(OperandTypes::kOne);
+constexpr Form kLdForms[] = {{{"relaxed"}, kLd.with(Trait::kStrong)},
+                             {{"volatile"}, kLd.with(Trait::kStrong)},
+                             {{"acquire"}, kLd.with(Trait::kStrong)},
+                             {{"nc"}, kLd.with(Trait::kNonCoherent)}};
+
+constexpr Traits kSt = traits::kStore.with(Trait::kSeesUndefined).with(OperandTypes::kOne);
+constexpr Traits kStAsync = traits::kAsyncStore.with(OperandTypes::kOne);
+constexpr Form kStForms[] = {{{"relaxed"}, kSt.with(Trait::kStrong)},
+                             {{"volatile"}, kSt.with(Trait::kStrong)},
+                             {{"release"}, kSt.with(Trait::kStrong)},
+                             {{"bulk"}, traits::kStore.with(OperandTypes::kOne)},
+                             {{"async"}, kStAsync},
+                             {{"async", "release"}, kStAsync.with(Trait::kStrong)}};
+
+constexpr Form kRedForms[] = {{{"async"}, traits::kAsyncUpdate},
+                              {{"async", "release"}, traits::kAsyncUpdate.with(Trait::kStrong)}};
+
+constexpr Form kPrefetchForms[] = {{{"tensormap"}, traits::kPrefetch.with(Trait::kTensorMap)}};
+
+constexpr Decoder kDecoders[] = {{"ld", decode_ld, kLd, kLdForms},
+                                 {"ldu", decode_ldu, traits::kLoad.with(Trait::kNonCoherent)},
+                                 {"st", decode_st, kSt, kStForms},
+                                 {"atom", decode_atom, traits::kAtomic},
+                                 {"red", decode_red, traits::kAtomic, kRedForms},
+                                 {"prefetch", decode_prefetch, traits::kPrefetch, kPrefetchForms},
+                                 {"prefetchu", decode_prefetchu, traits::kPrefetch},
+                                 {"discard", decode_discard, traits::kHint},
+                                 {"applypriority", decode_applypriority, traits::kHint},
+                                 {"createpolicy", decode_createpolicy, traits::kQuery}};
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include <array>
 
 #include "insn/registry.hpp"
+#include "insn/traits.hpp"
 #include "machine/execution.hpp"
 
 namespace ptxsim {
@@ -49,9 +50,15 @@ void decode_griddepcontrol(Decode& d) {
   d.insn().execute = which == 0 ? wait_for_previous_grid : let_next_grid_start;
 }
 
-constexpr std::array kDecoders = {Decoder{"bar", decode_bar}, Decoder{"barrier", decode_barrier},
-                                  Decoder{"griddepcontrol", decode_griddepcontrol},
-                                  Decoder{"setmaxnreg", decode_setmaxnreg}};
+constexpr Traits kNamed = traits::kBarrier.with(Mutants::kCtaBarrier);
+constexpr Form kBarForms[] = {{{"warp"}, traits::kLooseBarrier.with(Mutants::kWarpBarrier)}};
+constexpr Form kBarrierForms[] = {{{"cluster"}, traits::kBarrier.with(Mutants::kClusterBarrier)}};
+constexpr Form kGridForms[] = {{{"wait"}, traits::kLooseBarrier.with(Mutants::kPreviousGrid)}};
+constexpr Decoder kDecoders[] = {
+    {"bar", decode_bar, kNamed, kBarForms},
+    {"barrier", decode_barrier, kNamed, kBarrierForms},
+    {"griddepcontrol", decode_griddepcontrol, traits::kLooseBarrier, kGridForms},
+    {"setmaxnreg", decode_setmaxnreg, traits::kControl}};
 
 }  // namespace
 

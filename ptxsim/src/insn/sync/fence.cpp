@@ -5,6 +5,7 @@
 
 #include "insn/memory/memory_order.hpp"
 #include "insn/registry.hpp"
+#include "insn/traits.hpp"
 
 namespace ptxsim {
 namespace {
@@ -156,7 +157,17 @@ void decode_membar(Decode& d) {
   d.insn().execute = fence;
 }
 
-constexpr std::array kDecoders = {Decoder{"fence", decode_fence}, Decoder{"membar", decode_membar}};
+// A fence that is left out must be noticed; membar, which older compilers write, has no mutant.
+constexpr Traits kFence = traits::kFence.with(Mutants::kFence);
+constexpr Form kFenceForms[] = {
+    {{"sc"}, kFence.with(Trait::kScFence)},
+    {{"mbarrier_init"}, traits::kFence.with(Mutants::kMbarrierInitFence)},
+    {{"proxy"}, kFence},
+    {{"proxy", "tensormap::generic"}, kFence.with(Trait::kTensorMap)}};
+constexpr Form kMembarForms[] = {{{"proxy"}, traits::kFence}};
+constexpr Decoder kDecoders[] = {
+    {"fence", decode_fence, kFence, kFenceForms},
+    {"membar", decode_membar, traits::kFence.with(Trait::kScFence), kMembarForms}};
 
 }  // namespace
 

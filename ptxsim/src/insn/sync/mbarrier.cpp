@@ -11,6 +11,7 @@
 #include "insn/registry.hpp"
 #include "insn/sync/mbarrier_decode.hpp"
 #include "insn/sync/mbarrier_state.hpp"
+#include "insn/traits.hpp"
 
 namespace ptxsim {
 namespace {
@@ -205,7 +206,16 @@ void decode_mbarrier(Decode& d) {
   d.insn().execute = execute_pending_count;
 }
 
-constexpr Decoder kDecoders[] = {{"mbarrier", decode_mbarrier}};
+constexpr Traits kArrive =
+    traits::kLooseBarrier.with(Trait::kArrives).with(Mutants::kMbarrierArrive);
+constexpr Form kForms[] = {{{"init"}, traits::kLooseBarrier.with(Mutants::kMbarrierInit)},
+                           {{"inval"}, traits::kLooseBarrier.with(Trait::kEndsMbarrier)},
+                           {{"expect_tx"}, traits::kLooseBarrier.with(Mutants::kMbarrierExpect)},
+                           {{"arrive"}, kArrive},  // .expect_tx, too
+                           {{"arrive_drop"}, kArrive},
+                           {{"test_wait"}, traits::kLooseBarrier.with(Mutants::kMbarrierWait)},
+                           {{"try_wait"}, traits::kLooseBarrier.with(Mutants::kMbarrierWait)}};
+constexpr Decoder kDecoders[] = {{"mbarrier", decode_mbarrier, traits::kLooseBarrier, kForms}};
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "insn/registry.hpp"
+#include "insn/traits.hpp"
 #include "machine/execution.hpp"
 
 namespace ptxsim {
@@ -195,7 +196,7 @@ void decode_mma(Decode& d) {
   d.insn().execute = execute;
 }
 
-constexpr std::array kDecoders = {Decoder{"mma", decode_mma}};
+constexpr Decoder kDecoders[] = {{"mma", decode_mma, traits::kComputing.with(Trait::kMultiplies)}};
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "insn/registry.hpp"
+#include "insn/traits.hpp"
 
 namespace ptxsim {
 namespace {
@@ -52,7 +53,23 @@ Outcome execute_fence(Execution& x, const Insn& insn) {
   return Outcome::kNext;
 }
 
-constexpr Decoder kDecoders[] = {{"tcgen05", decode_tcgen05}};
+constexpr Traits kAsyncMove = traits::kTensorMemory.with(Trait::kAsync);
+constexpr Traits kOrder{Trait::kFence};
+constexpr Form kForms[] = {
+    {{"alloc"}, traits::kTensorMemory.with(TensorWork::kAllocate).with(Mutants::kTensorAlloc)},
+    {{"dealloc"}, traits::kTensorMemory.with(Mutants::kTensorAlloc)},
+    {{"mma"},
+     traits::kMultiplication.with(Trait::kAsync).with(TensorWork::kMma).with(Mutants::kTensorMma)},
+    {{"cp"}, kAsyncMove.with(TensorWork::kCopy).with(Mutants::kTensorCopy)},
+    {{"commit"},
+     traits::kGroup.with(Trait::kAsync).with(TensorWork::kCommit).with(Mutants::kTensorCommit)},
+    {{"ld"}, kAsyncMove.with(TensorWork::kLoad)},
+    {{"st"}, kAsyncMove},
+    {{"wait::ld"}, traits::kGroup.with(Mutants::kTensorWaitLoad)},
+    {{"wait::st"}, traits::kGroup.with(Mutants::kTensorWaitStore)},
+    {{"fence::before_thread_sync"}, kOrder.with(Mutants::kTensorFence)},
+    {{"fence::after_thread_sync"}, kOrder.with(Mutants::kTensorFence)}};
+constexpr Decoder kDecoders[] = {{"tcgen05", decode_tcgen05, traits::kTensorMemory, kForms}};
 
 }  // namespace
 

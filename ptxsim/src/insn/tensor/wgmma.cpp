@@ -7,6 +7,7 @@
 #include <array>
 
 #include "insn/registry.hpp"
+#include "insn/traits.hpp"
 #include "machine/registers/owned.hpp"
 
 namespace ptxsim {
@@ -70,7 +71,12 @@ void decode_wgmma(Decode& d) {
   d.insn().imm = *count;
 }
 
-constexpr std::array kDecoders = {Decoder{"wgmma", decode_wgmma}};
+constexpr Form kForms[] = {
+    {{"mma_async"}, traits::kMultiplication.with(Trait::kAsync).with(Mutants::kWgmma)},
+    {{"fence"}, Traits{Trait::kFence}.with(Mutants::kWgmmaFence)},
+    {{"commit_group"}, traits::kGroup.with(Mutants::kWgmmaCommit)},
+    {{"wait_group"}, traits::kGroup.with(Mutants::kWgmmaWait)}};
+constexpr Decoder kDecoders[] = {{"wgmma", decode_wgmma, traits::kMultiplication, kForms}};
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 
 #include "insn/registry.hpp"
 #include "insn/tensor/mma_sync.hpp"
+#include "insn/traits.hpp"
 
 namespace ptxsim {
 namespace {
@@ -159,7 +160,9 @@ void decode_wmma(Decode& d) {
   decode_wmma_mma(d);
 }
 
-constexpr std::array kDecoders = {Decoder{"wmma", decode_wmma}};
+// Its loads are not followed to the use of their results, nor undefined bits through its products.
+constexpr Form kForms[] = {{{"load"}, Traits{Trait::kReads}}, {{"store"}, traits::kStore}};
+constexpr Decoder kDecoders[] = {{"wmma", decode_wmma, traits::kMultiplication, kForms}};
 
 }  // namespace
 

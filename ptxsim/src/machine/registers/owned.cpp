@@ -51,8 +51,7 @@ bool finish_early(Execution& x, const Insn& insn, const Warp::OwnedRange& owned)
 
 bool put_off_or_refuse(Execution& x, const Insn& insn) {
   const Program& program = x.program();
-  const bool is_move =
-      program.entry->statements[insn.statement].root == "mov" && !insn.guard.present();
+  const bool is_move = program.traits_of(insn).has(Trait::kPassesOn) && !insn.guard.present();
   const Warp::OwnedRange* source = nullptr;
   for (const RegisterUse& use : program.uses_of(insn)) {
     const Warp::OwnedRange* owned = find_owned(x.warp, use);

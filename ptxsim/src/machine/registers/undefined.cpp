@@ -5,43 +5,13 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <iterator>
-#include <string_view>
 #include <type_traits>
 
 namespace ptxsim {
 namespace {
 
-// Statements that write nothing but registers, of nothing but registers; sorted.
-constexpr std::string_view kComputing[] = {
-    "abs",    "add",    "addc",     "and",       "bfe",       "bfi",   "bfind",     "bmsk",
-    "brev",   "clz",    "cnot",     "copysign",  "cos",       "cvt",   "div",       "dp2a",
-    "dp4a",   "ex2",    "fma",      "fns",       "lg2",       "lop3",  "mad",       "mad24",
-    "madc",   "match",  "max",      "min",       "mma",       "mov",   "movmatrix", "mul",
-    "mul24",  "neg",    "not",      "or",        "popc",      "prmt",  "rcp",       "redux",
-    "rem",    "rsqrt",  "sad",      "selp",      "set",       "setp",  "shf",       "shfl",
-    "shl",    "shr",    "sin",      "slct",      "sqrt",      "sub",   "subc",      "szext",
-    "tanh",   "testp",  "vabsdiff", "vabsdiff2", "vabsdiff4", "vadd",  "vadd2",     "vadd4",
-    "vavrg2", "vavrg4", "vmad",     "vmax",      "vmax2",     "vmax4", "vmin",      "vmin2",
-    "vmin4",  "vote",   "vset",     "vset2",     "vset4",     "vshl",  "vshr",      "vsub",
-    "vsub2",  "vsub4",  "xor"};
-
-const Statement& statement_of(const Execution& x, const Insn& insn) {
-  return x.program().entry->statements[insn.statement];
-}
-
-bool only_computes(const Statement& statement) {
-  return std::binary_search(std::begin(kComputing), std::end(kComputing), statement.root);
-}
-
-// st and stmatrix, whose handlers look at what is stored themselves; calls, which lose track.
-bool follows_itself(const Statement& statement) {
-  const auto has = [&](const char* word) {
-    return std::find(statement.modifiers.begin(), statement.modifiers.end(), word) !=
-           statement.modifiers.end();
-  };
-  return statement.root == "stmatrix" ||
-         (statement.root == "st" && !has("async") && !has("bulk")) || statement.root == "call";
+bool only_computes(const Execution& x, const Insn& insn) {
+  return x.program().traits_of(insn).has(Trait::kComputes);
 }
 
 // Calls f(first byte, bits) for the bits of the lanes in a register of `bytes` bytes; a predicate has one bit a lane.
@@ -236,14 +206,14 @@ void refuse_undefined(const Execution& x, Slot source, int lane) {
 
 void refuse_undefined_guard(const Execution& x, const Insn& insn, uint32_t lanes) {
   const UndefinedValues::Value* guard = find_undefined(x, insn.guard.at);
-  if (guard == nullptr || only_computes(statement_of(x, insn))) return;
+  if (guard == nullptr || only_computes(x, insn)) return;
   lanes &= undefined_lanes(*guard);
   if (lanes != 0) refuse(x, *guard, lanes);
 }
 
 void note_undefined_guard(const Execution& x, const Insn& insn, uint32_t lanes) {
   const UndefinedValues::Value* guard = find_undefined(x, insn.guard.at);
-  if (guard == nullptr || !only_computes(statement_of(x, insn))) return;
+  if (guard == nullptr || !only_computes(x, insn)) return;
   lanes &= undefined_lanes(*guard);
   const std::string read = guard->read;
   for (const RegisterUse& use : x.program().uses_of(insn))
@@ -252,17 +222,16 @@ void note_undefined_guard(const Execution& x, const Insn& insn, uint32_t lanes) 
 }
 
 Outcome execute_with_undefined(Execution& x, const Insn& insn) {
-  const Statement& statement = statement_of(x, insn);
   for (const RegisterUse& use : x.program().uses_of(insn)) {
     const UndefinedValues::Value* value = use.is_write ? nullptr : find_undefined(x, use.at);
     if (value == nullptr || use.at == insn.guard.at) continue;
     const uint32_t lanes = undefined_lanes(*value) & x.mask;
     if (lanes == 0) continue;
-    if (only_computes(statement)) {
+    if (only_computes(x, insn)) {
       compute(x, insn, std::string(value->read));
       return Outcome::kNext;
     }
-    if (!follows_itself(statement)) refuse(x, *value, lanes);
+    if (!x.program().traits_of(insn).has(Trait::kSeesUndefined)) refuse(x, *value, lanes);
   }
   for (const RegisterUse& use : x.program().uses_of(insn))
     if (use.is_write && find_undefined(x, use.at) != nullptr)
