@@ -13,15 +13,6 @@ bool has(const Statement& s, std::initializer_list<const char*> names) {
   });
 }
 
-// PTX ISA, "Floating Point Instructions": the functions of the special function unit.
-bool is_mufu(const Statement& s) {
-  const auto is = [&](std::initializer_list<const char*> roots) {
-    return std::find(roots.begin(), roots.end(), s.root) != roots.end();
-  };
-  if (is({"ex2", "lg2", "sin", "cos", "tanh"})) return true;
-  return is({"rcp", "rsqrt", "sqrt", "div"}) && has(s, {"approx", "full"});
-}
-
 double operand_bits(const Statement& s) {
   if (has(s, {"kind::mxf4nvf4", "kind::mxf4", "e2m1", "s4", "u4"})) return 4;
   if (has(s, {"kind::f8f6f4", "kind::mxf8f6f4", "kind::i8", "e4m3", "e5m2", "s8", "u8"})) return 8;
@@ -34,12 +25,14 @@ double operand_bits(const Statement& s) {
 std::vector<StatementCost> costs_of(const Program& program) {
   std::vector<StatementCost> costs;
   costs.reserve(program.entry->statements.size());
-  for (const Statement& s : program.entry->statements) {
+  for (size_t i = 0; i < program.entry->statements.size(); ++i) {
+    const Statement& s = program.entry->statements[i];
+    const Traits& traits = program.traits[i];
     StatementCost cost;
-    cost.is_mufu = is_mufu(s);
+    cost.is_mufu = traits.clock_class == ClockClass::kSpecialFunction;
     cost.is_pair = has(s, {"cta_group::2"});
     cost.reuses_a = has(s, {"collector::a::use", "collector::a::lastuse"});
-    cost.a_in_tmem = s.root == "tcgen05" && has(s, {"mma"}) && s.operands.size() > 1 &&
+    cost.a_in_tmem = traits.tensor_work == TensorWork::kMma && s.operands.size() > 1 &&
                      s.operands[1].kind == Operand::Kind::kAddress;
     cost.is_sparse = has(s, {"sp"});
     cost.is_weight_stationary = has(s, {"ws"});
