@@ -13,12 +13,6 @@ constexpr unsigned kPointerBytes = 8;
 
 using Key = std::pair<uint32_t, int64_t>;  // parameter, offset
 
-bool uses_tensor_map(const Statement& s) {
-  return (s.root == "cp" && has_modifier(s, "tensor")) || s.root == "tensormap" ||
-         (s.root == "prefetch" && has_modifier(s, "tensormap")) ||
-         has_modifier(s, "tensormap::generic");
-}
-
 uint32_t rank_of(const Statement& s) {
   for (const std::string& m : s.modifiers)
     if (m.size() == 2 && m[1] == 'd' && m[0] >= '1' && m[0] <= '5')
@@ -45,12 +39,16 @@ int weight(Type type) {
 class Uses {
  public:
   explicit Uses(const Entry& entry)
-      : entry_(entry), origins_(entry), types_(types_of_registers(entry)) {
-    for (const Statement& s : entry.statements) note_loads(s);
+      : entry_(entry),
+        traits_(traits_of(entry)),
+        origins_(entry, traits_),
+        types_(types_of_registers(entry, traits_)) {
+    const std::vector<Statement>& statements = entry.statements;
+    for (size_t i = 0; i < statements.size(); ++i) note_loads(statements[i], traits_[i]);
     for (uint32_t p = 0; p < entry.num_params; ++p)
       if (entry.variables[p].is_pointer) note_declared_pointer(p);
-    for (const Statement& s : entry.statements) note_conversion(s);
-    for (const Statement& s : entry.statements) note_accesses(s);
+    for (size_t i = 0; i < statements.size(); ++i) note_conversion(statements[i], traits_[i]);
+    for (size_t i = 0; i < statements.size(); ++i) note_accesses(statements[i], traits_[i]);
   }
 
   std::vector<ParameterUses> take() {
@@ -93,8 +91,8 @@ class Uses {
     return bytes_of(used) == bytes_of(type) && used != Type::kNone ? used : type;
   }
 
-  void note_loads(const Statement& s) {
-    if (s.root != "ld" || s.operands.size() != 2) return;
+  void note_loads(const Statement& s, const Traits& traits) {
+    if (traits.result != ResultFrom::kMemory || s.operands.size() != 2) return;
     const Operand& value = s.operands[0];
     const size_t count = value.kind == Operand::Kind::kVector ? value.parts.size() : 1;
     const Type type = last_type(s);
@@ -121,57 +119,57 @@ class Uses {
   }
 
   // cvta.to.global of what one parameter holds: an address for certain.
-  void note_conversion(const Statement& s) {
-    if (s.root != "cvta" || !has_modifier(s, "to") || !has_modifier(s, "global") ||
-        s.operands.size() != 2)
-      return;
+  void note_conversion(const Statement& s, const Traits& traits) {
+    if (!traits.has(Trait::kToGlobal) || s.operands.size() != 2) return;
     const Origins origins = origins_.of(s.operands[1]);
     if (origins.size() != 1 || origins[0].is_address) return;
     if (ParameterField* field = field_at(origins[0])) field->is_pointer = true;
   }
 
-  void note_accesses(const Statement& s) {
+  void note_accesses(const Statement& s, const Traits& traits) {
     for (size_t i = 0; i < s.operands.size(); ++i) {
       if (s.operands[i].kind != Operand::Kind::kAddress) continue;
       const Origins origins = origins_.of(s.operands[i]);
-      if (uses_tensor_map(s)) note_map(s, i, origins);
+      if (traits.has(Trait::kTensorMap)) note_map(s, traits, i, origins);
       std::vector<ParameterField*> known, possible;
       for (const Origin& origin : origins) {
         ParameterField* field = origin.is_address ? nullptr : field_at(origin);
         if (field != nullptr) (field->is_pointer ? known : possible).push_back(field);
       }
       // An address is the sum of one base and of what else a parameter may say.
-      for (ParameterField* field : known.empty() ? possible : known) note_access(s, i, *field);
+      for (ParameterField* field : known.empty() ? possible : known)
+        note_access(s, traits, i, *field);
     }
   }
 
-  void note_access(const Statement& s, size_t operand, ParameterField& field) {
+  void note_access(const Statement& s, const Traits& traits, size_t operand,
+                   ParameterField& field) {
     field.is_pointer = true;
-    field.is_map |= uses_tensor_map(s);
-    if (s.root == "prefetch" || s.root == "prefetchu" || field.is_map) return;
-    const bool updates = s.root == "atom" || s.root == "red";
-    const bool reads = s.root == "ld" || s.root == "ldu" || (s.root == "cp" && operand > 0);
+    field.is_map |= traits.has(Trait::kTensorMap);
+    if (traits.has(Trait::kPrefetches) || field.is_map) return;
+    const bool updates = traits.has(Trait::kUpdates), moves_bytes = traits.has(Trait::kCopies);
+    const bool reads = traits.has(Trait::kFollowed) || (moves_bytes && operand > 0);
     field.is_read |= reads || updates;
     field.is_written |= !reads || updates;
-    const bool moves_bytes = s.root == "cp" && has_modifier(s, "async");
     Type type = moves_bytes && !has_modifier(s, "reduce") ? Type::kB8 : last_type(s);
     if (const size_t value = operand == 0 ? 1 : 0; value < s.operands.size() && !moves_bytes)
       type = refined(type, s.operands[value]);
     if (weight(type) > weight(field.element)) field.element = type;
   }
 
-  void note_map(const Statement& s, size_t operand, const Origins& origins) {
+  void note_map(const Statement& s, const Traits& traits, size_t operand, const Origins& origins) {
     for (const Origin& origin : origins) {
       if (!origin.is_address || origin.offset < 0) continue;
       TensorMapUse& map = maps_[{origin.parameter, origin.offset}];
       map.offset = static_cast<uint64_t>(origin.offset);
       map.rank = std::max(map.rank, rank_of(s));
       map.mode = std::max(map.mode, mode_of(s));
-      map.is_written |= s.root == "cp" && operand == 0;
+      map.is_written |= traits.has(Trait::kCopies) && operand == 0;
     }
   }
 
   const Entry& entry_;
+  std::vector<Traits> traits_;  // by statement
   RegisterOrigins origins_;
   std::vector<Type> types_;
   std::map<Key, ParameterField> fields_;

@@ -8,32 +8,21 @@ namespace {
 constexpr size_t kMostOrigins = 4;  // of one register: more say nothing
 constexpr int kMostPasses = 16;     // over the statements: values that go around loops
 
-bool is_loaded_parameter(const Statement& s) {
-  return s.root == "ld" && s.operands.size() == 2 &&
-         s.operands[1].kind == Operand::Kind::kAddress && !s.operands[1].parts.empty();
-}
-
 const std::vector<Operand>& elements(const Operand& operand, std::vector<Operand>& one) {
   if (operand.kind == Operand::Kind::kVector) return operand.parts;
   one.assign(1, operand);
   return one;
 }
 
-// Statements whose floating-point type is that of their operands.
-bool computes(const Statement& s) {
-  static constexpr const char* kRoots[] = {"add", "sub",  "mul",   "fma",  "mad", "div", "neg",
-                                           "abs", "min",  "max",   "setp", "ex2", "lg2", "rcp",
-                                           "sin", "sqrt", "rsqrt", "tanh", "cos", "ld",  "st"};
-  return std::find(std::begin(kRoots), std::end(kRoots), s.root) != std::end(kRoots);
-}
-
 class RegisterTypes {
  public:
-  explicit RegisterTypes(const Entry& entry) : entry_(entry), types_(entry.registers.size()) {
+  RegisterTypes(const Entry& entry, const std::vector<Traits>& traits)
+      : entry_(entry), types_(entry.registers.size()) {
     bool grows = true;
     for (int pass = 0; pass < kMostPasses && grows; ++pass) {
       grows = false;
-      for (const Statement& s : entry.statements) grows |= look_at(s);
+      for (size_t i = 0; i < traits.size(); ++i)
+        grows |= look_at(entry.statements[i], traits[i].types);
     }
   }
   std::vector<Type> take() { return std::move(types_); }
@@ -54,28 +43,31 @@ class RegisterTypes {
   Type of(const Operand& operand) const {
     return operand.kind == Operand::Kind::kRegister ? types_[operand.reg] : Type::kNone;
   }
-  bool look_at(const Statement& s) {
+  bool look_at(const Statement& s, OperandTypes types) {
     if (s.operands.size() < 2) return false;
-    if (s.root == "mov") {
-      const bool forth = note(s.operands[0], of(s.operands[1]));
-      return note(s.operands[1], of(s.operands[0])) || forth;
+    switch (types) {
+      case OperandTypes::kPassed: {
+        const bool forth = note(s.operands[0], of(s.operands[1]));
+        return note(s.operands[1], of(s.operands[0])) || forth;
+      }
+      case OperandTypes::kNamed: {
+        std::vector<Type> named;
+        for (const std::string& modifier : s.modifiers)
+          if (const Type type = type_from_name(modifier); type != Type::kNone)
+            named.push_back(type);
+        if (named.size() != 2) return false;
+        const bool first = note(s.operands[0], named[0]);
+        return note(s.operands[1], named[1]) || first;
+      }
+      case OperandTypes::kOne: {
+        bool grows = false;
+        for (const Operand& operand : s.operands) grows |= note(operand, last_type(s));
+        return grows;
+      }
+      case OperandTypes::kUnknown:
+        return false;
     }
-    if (s.root == "selp") {
-      const bool forth = note(s.operands[1], of(s.operands[0]));
-      return note(s.operands[0], of(s.operands[1])) || forth;
-    }
-    if (s.root == "cvt") {
-      std::vector<Type> named;
-      for (const std::string& modifier : s.modifiers)
-        if (const Type type = type_from_name(modifier); type != Type::kNone) named.push_back(type);
-      if (named.size() != 2) return false;
-      const bool first = note(s.operands[0], named[0]);
-      return note(s.operands[1], named[1]) || first;
-    }
-    if (!computes(s)) return false;
-    bool grows = false;
-    for (const Operand& operand : s.operands) grows |= note(operand, last_type(s));
-    return grows;
+    return false;
   }
 
   const Entry& entry_;
@@ -95,14 +87,24 @@ Type last_type(const Statement& statement) {
   return Type::kNone;
 }
 
-std::vector<Type> types_of_registers(const Entry& entry) { return RegisterTypes(entry).take(); }
+std::vector<Traits> traits_of(const Entry& entry) {
+  std::vector<Traits> all;
+  all.reserve(entry.statements.size());
+  for (const Statement& statement : entry.statements) all.push_back(traits_of(statement));
+  return all;
+}
 
-RegisterOrigins::RegisterOrigins(const Entry& entry)
+std::vector<Type> types_of_registers(const Entry& entry, const std::vector<Traits>& traits) {
+  return RegisterTypes(entry, traits).take();
+}
+
+RegisterOrigins::RegisterOrigins(const Entry& entry, const std::vector<Traits>& traits)
     : entry_(entry), of_register_(entry.registers.size()) {
   bool grows = true;
   for (int pass = 0; pass < kMostPasses && grows; ++pass) {
     grows = false;
-    for (const Statement& statement : entry.statements) grows |= follow(statement);
+    for (size_t i = 0; i < traits.size(); ++i)
+      grows |= follow(entry.statements[i], traits[i].result);
   }
 }
 
@@ -165,20 +167,28 @@ bool RegisterOrigins::add_loaded(const Statement& s) {
   return grows;
 }
 
-bool RegisterOrigins::follow(const Statement& s) {
+bool RegisterOrigins::follow(const Statement& s, ResultFrom from) {
   const std::vector<Operand>& o = s.operands;
-  if (is_loaded_parameter(s)) return add_loaded(s);
-  const bool moves = s.root == "mov" || s.root == "cvta" || s.root == "cvt";
-  if (o.size() == 2 && moves) return add(o[0], of(o[1]));
-  if (o.size() == 3 && (s.root == "add" || s.root == "sub"))
-    return add(o[0], of_sum(o[1], o[2], s.root == "sub"));
-  if (o.size() == 3 && s.root == "or" && has_modifier(s, "b64"))
-    return add(o[0], of_sum(o[1], o[2], false));
-  if (o.size() == 3 && s.root == "and" && has_modifier(s, "b64")) return add(o[0], of(o[1]));
-  if (o.size() == 4 && s.root == "mad") return add(o[0], of(o[3]));
-  if (o.size() == 4 && s.root == "selp") {
-    const bool first = add(o[0], of(o[1]));
-    return add(o[0], of(o[2])) || first;
+  switch (from) {
+    case ResultFrom::kMemory:
+      return o.size() == 2 && o[1].kind == Operand::Kind::kAddress && !o[1].parts.empty() &&
+             add_loaded(s);
+    case ResultFrom::kOperand:
+      return o.size() == 2 && add(o[0], of(o[1]));
+    case ResultFrom::kSum:
+    case ResultFrom::kDifference:
+      return o.size() == 3 && add(o[0], of_sum(o[1], o[2], from == ResultFrom::kDifference));
+    case ResultFrom::kMasked:
+      return o.size() == 3 && add(o[0], of(o[1]));
+    case ResultFrom::kAddend:
+      return o.size() == 4 && add(o[0], of(o[3]));
+    case ResultFrom::kChoice: {
+      if (o.size() != 4) return false;
+      const bool first = add(o[0], of(o[1]));
+      return add(o[0], of(o[2])) || first;
+    }
+    case ResultFrom::kUnknown:
+      return false;
   }
   return false;
 }
