@@ -21,15 +21,17 @@ class Enumeration {
 
   std::vector<Mutation> all() {
     const auto& statements = program_.entry->statements;
-    for (at_ = 0; at_ < statements.size(); ++at_) look_at(statements[at_]);
+    for (at_ = 0; at_ < statements.size(); ++at_)
+      look_at(statements[at_], program_.traits[at_].mutants);
     return std::move(list_);
   }
 
  private:
-  void look_at(const Statement& s);
-  void tcgen05(const Statement& s);
-  void copies(const Statement& s);
-  void mbarriers(const Statement& s);
+  void look_at(const Statement& s, Mutants mutants);
+  void tensor_mma(const Statement& s);
+  void bulk_copy(const Statement& s);
+  void mbarrier_wait(const Statement& s);
+  void mbarrier_arrive(const Statement& s);
   // Flips one of the CTAs of a pair in or out of a multicast. `index`: of the mask's operand.
   void multicast(const Statement& s, size_t index) {
     if (!has(s, "multicast::cluster")) return;
@@ -63,48 +65,29 @@ class Enumeration {
   std::vector<Mutation> list_;
 };
 
-void Enumeration::tcgen05(const Statement& s) {
-  if (has(s, "mma")) {
-    drop("mma");
-    // Operands: D, A, B, metadata of a sparse A, idesc, SFA, SFB, enable-input-d.
-    if (s.operands[1].kind == Operand::Kind::kAddress) {
-      change("descriptor", 1, "A column + 2", 2);
-    } else {
-      change("descriptor", 1, "A descriptor: start address + 32 B", 2);
-      change("descriptor", 1, "A descriptor: stride + 16 B", uint64_t{1} << 32);
-    }
-    change("descriptor", 2, "B descriptor: start address + 32 B", 2);
-    change("descriptor", 2, "B descriptor: swizzle flipped", 0, uint64_t{1} << 62);
-    const bool is_sparse = has(s, "sp");
-    if (is_sparse) change("descriptor", 3, "metadata column + 2", 2);
-    if (has(s, "block_scale")) {
-      const size_t next = is_sparse ? 4 : 3;
-      change("descriptor", next, "instruction descriptor: N - 8", ~uint64_t{0} << 17);
-      change("scale column", next + 1, "SFA column + 4", 4);
-      change("scale column", next + 2, "SFB column + 4", 4);
-    }
-    change("accumulator", 0, "D column + 32", 32);
-  } else if (has(s, "cp")) {
-    drop("cp");
-    change("scale column", 0, "destination column + 4", 4);
-    change("descriptor", 1, "descriptor: start address + 512 B", 32);
-  } else if (has(s, "commit")) {
-    drop("commit");
-    change("stage index", 0, "barrier + 8 B", 8);
-    multicast(s, 1);
-  } else if (any_starts_with(s, "wait::")) {
-    drop(has(s, "wait::ld") ? "wait::ld" : "wait::st");
-  } else if (any_starts_with(s, "fence::")) {
-    drop("tcgen05 fence");
-  } else if (has(s, "alloc") || has(s, "dealloc")) {
-    drop("alloc");
+void Enumeration::tensor_mma(const Statement& s) {
+  drop("mma");
+  // Operands: D, A, B, metadata of a sparse A, idesc, SFA, SFB, enable-input-d.
+  if (s.operands[1].kind == Operand::Kind::kAddress) {
+    change("descriptor", 1, "A column + 2", 2);
+  } else {
+    change("descriptor", 1, "A descriptor: start address + 32 B", 2);
+    change("descriptor", 1, "A descriptor: stride + 16 B", uint64_t{1} << 32);
   }
+  change("descriptor", 2, "B descriptor: start address + 32 B", 2);
+  change("descriptor", 2, "B descriptor: swizzle flipped", 0, uint64_t{1} << 62);
+  const bool is_sparse = has(s, "sp");
+  if (is_sparse) change("descriptor", 3, "metadata column + 2", 2);
+  if (has(s, "block_scale")) {
+    const size_t next = is_sparse ? 4 : 3;
+    change("descriptor", next, "instruction descriptor: N - 8", ~uint64_t{0} << 17);
+    change("scale column", next + 1, "SFA column + 4", 4);
+    change("scale column", next + 2, "SFB column + 4", 4);
+  }
+  change("accumulator", 0, "D column + 32", 32);
 }
 
-void Enumeration::copies(const Statement& s) {
-  if (has(s, "commit_group")) return drop("wait_group");
-  if (has(s, "wait_group") || has(s, "wait_all")) return drop("wait_group");
-  if (!has(s, "bulk") || has(s, "prefetch")) return;
+void Enumeration::bulk_copy(const Statement& s) {
   drop("tma");
   const bool load = any_starts_with(s, "mbarrier::");
   if (!load) return;
@@ -116,47 +99,79 @@ void Enumeration::copies(const Statement& s) {
   if (!has(s, "tensor")) change("bytes", 2, "size - 16", ~uint64_t{15});
 }
 
-void Enumeration::mbarriers(const Statement& s) {
-  if (has(s, "try_wait") || has(s, "test_wait")) {
-    list_.push_back({MutationKind::kWaitPasses, "wait", at_, "passes at once", 0, false, 0, 0, 0});
-    if (has(s, "parity")) change("parity", 2, "other parity", 0, 1, MutationKind::kFlipParity);
-    change("stage index", 1, "barrier + 8 B", 8);
-  } else if (has(s, "arrive") || has(s, "arrive_drop")) {
-    drop("arrive");
-    const size_t barrier =
-        s.operands.size() > 1 && s.operands[0].kind != Operand::Kind::kAddress ? 1 : 0;
-    if (has(s, "expect_tx")) {
-      change("bytes", barrier + 1, "bytes + 16", 16);
-      change("bytes", barrier + 1, "bytes - 16", ~uint64_t{15});
-    }
-    change("stage index", barrier, "barrier + 8 B", 8);
-  } else if (has(s, "expect_tx")) {
-    drop("arrive");
-    change("bytes", 1, "bytes + 16", 16);
-  } else if (has(s, "init")) {
-    drop("init");
-    change("init", 1, "count + 1", 1);
-  }
+void Enumeration::mbarrier_wait(const Statement& s) {
+  list_.push_back({MutationKind::kWaitPasses, "wait", at_, "passes at once", 0, false, 0, 0, 0});
+  if (has(s, "parity")) change("parity", 2, "other parity", 0, 1, MutationKind::kFlipParity);
+  change("stage index", 1, "barrier + 8 B", 8);
 }
 
-void Enumeration::look_at(const Statement& s) {
-  if (s.root == "tcgen05") return tcgen05(s);
-  if (s.root == "cp") return copies(s);
-  if (s.root == "mbarrier") return mbarriers(s);
-  if (s.root == "fence") return drop(has(s, "mbarrier_init") ? "mbarrier_init fence" : "fence");
-  if (s.root == "barrier" && has(s, "cluster")) return drop("cluster barrier");
-  if (s.root == "bar" || s.root == "barrier") return drop(has(s, "warp") ? "bar.warp" : "bar.sync");
-  if (s.root == "griddepcontrol" && has(s, "wait")) return drop("previous grid");
-  if (s.root != "wgmma") return;
-  if (has(s, "mma_async")) {
-    drop("mma");
-    change("descriptor", 2, "B descriptor: start address + 32 B", 2);
-  } else if (has(s, "wait_group")) {
-    drop("wait_group");
-  } else if (has(s, "fence")) {
-    drop("wgmma fence");
-  } else if (has(s, "commit_group")) {
-    drop("commit");
+void Enumeration::mbarrier_arrive(const Statement& s) {
+  drop("arrive");
+  const size_t barrier =
+      s.operands.size() > 1 && s.operands[0].kind != Operand::Kind::kAddress ? 1 : 0;
+  if (has(s, "expect_tx")) {
+    change("bytes", barrier + 1, "bytes + 16", 16);
+    change("bytes", barrier + 1, "bytes - 16", ~uint64_t{15});
+  }
+  change("stage index", barrier, "barrier + 8 B", 8);
+}
+
+void Enumeration::look_at(const Statement& s, Mutants mutants) {
+  switch (mutants) {
+    case Mutants::kNone:
+      return;
+    case Mutants::kTensorMma:
+      return tensor_mma(s);
+    case Mutants::kTensorCopy:
+      drop("cp");
+      change("scale column", 0, "destination column + 4", 4);
+      return change("descriptor", 1, "descriptor: start address + 512 B", 32);
+    case Mutants::kTensorCommit:
+      drop("commit");
+      change("stage index", 0, "barrier + 8 B", 8);
+      return multicast(s, 1);
+    case Mutants::kTensorWaitLoad:
+      return drop("wait::ld");
+    case Mutants::kTensorWaitStore:
+      return drop("wait::st");
+    case Mutants::kTensorFence:
+      return drop("tcgen05 fence");
+    case Mutants::kTensorAlloc:
+      return drop("alloc");
+    case Mutants::kWgmma:
+      drop("mma");
+      return change("descriptor", 2, "B descriptor: start address + 32 B", 2);
+    case Mutants::kWgmmaFence:
+      return drop("wgmma fence");
+    case Mutants::kWgmmaCommit:
+      return drop("commit");
+    case Mutants::kWgmmaWait:
+    case Mutants::kCopyGroup:
+      return drop("wait_group");
+    case Mutants::kBulkCopy:
+      return bulk_copy(s);
+    case Mutants::kMbarrierInit:
+      drop("init");
+      return change("init", 1, "count + 1", 1);
+    case Mutants::kMbarrierArrive:
+      return mbarrier_arrive(s);
+    case Mutants::kMbarrierExpect:
+      drop("arrive");
+      return change("bytes", 1, "bytes + 16", 16);
+    case Mutants::kMbarrierWait:
+      return mbarrier_wait(s);
+    case Mutants::kMbarrierInitFence:
+      return drop("mbarrier_init fence");
+    case Mutants::kFence:
+      return drop("fence");
+    case Mutants::kWarpBarrier:
+      return drop("bar.warp");
+    case Mutants::kCtaBarrier:
+      return drop("bar.sync");
+    case Mutants::kClusterBarrier:
+      return drop("cluster barrier");
+    case Mutants::kPreviousGrid:
+      return drop("previous grid");
   }
 }
 
