@@ -49,6 +49,9 @@ RECIPES = {
     "Adding a Python operator": (r"\bdequantize_nvfp4\b", ("bindings", "tests/python"), (*C_FAMILY, ".py")),
 }
 
+# `Statement::root` compared with a mnemonic, or looked up among several.
+MNEMONIC = re.compile(r'\broot\s*[!=]=\s*"|"\s*[!=]=\s*\w+(\.|->)root\b|(,\s*|(count|contains)\()\w+(\.|->)root\)')
+
 
 def recipe(text, heading):
     """The files that CONTRIBUTING.md lists under the heading."""
@@ -102,6 +105,14 @@ def main():
             failures.append(f"{extra} has {pattern} and is not in CONTRIBUTING.md, '{heading.strip()}'")
         for gone in sorted(path for path in listed if not (root / path).exists()):
             failures.append(f"CONTRIBUTING.md, '{heading.strip()}': there is no {gone}")
+
+    # What a PTX instruction is stands in its row: nothing but the parser and the decoders compares mnemonics.
+    for path in sorted((root / "ptxsim/src").rglob("*.[ch]pp")):
+        compares = MNEMONIC.search(path.read_text())
+        if compares and path.relative_to(root / "ptxsim/src").parts[0] not in ("parse", "insn"):
+            failures.append(f"{path.relative_to(root)}: '{compares.group()}'; the traits of an instruction's row say it")
+    if not all(MNEMONIC.search(text) for text in ('s.root == "ld"', "find(begin, end, s.root) != end")):
+        failures.append("a comparison of mnemonics is not seen")
 
     # Tests name one as an example, and a benchmark tunes it; the library and its tools must not, but for the folders of
     # the architecture's kernels, sm90a/ and sm90a_skinny/.
