@@ -27,8 +27,7 @@ def structs(source):
     for header in sorted((source / "include/dualgemm").glob("*.h")):
         text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
         for body, name in re.findall(r"typedef struct \w+ \{(.*?)\} *(\w+);", text, flags=re.S):
-            found[name] = [re.search(r"(\w+)(\[\w+\])?$", field.strip()).group(1)
-                           for field in body.split(";") if field.strip()]
+            found[name] = [re.search(r"(\w+)(\[\w+\])?$", field.strip()).group(1) for field in body.split(";") if field.strip()]
     return found
 
 
@@ -40,22 +39,25 @@ def layouts(source, cc):
     for name, fields in structs(source).items():
         lines.append(f'  printf("struct {name} %zu\\n", sizeof({name}));')
         for field in fields:
-            lines.append(f'  printf("field {name}.{field} %zu %zu\\n", offsetof({name}, {field}), '
-                         f"sizeof((({name}*)0)->{field}));")
+            lines.append(
+                f'  printf("field {name}.{field} %zu %zu\\n", offsetof({name}, {field}), sizeof((({name}*)0)->{field}));'
+            )
     lines += ["  return 0;", "}"]
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / "layouts"
         program.with_suffix(".c").write_text("\n".join(lines) + "\n")
-        subprocess.run([cc, "-std=c99", "-I", str(source / "include"), "-o", str(program),
-                        str(program.with_suffix(".c"))], check=True)
+        subprocess.run(
+            [cc, "-std=c99", "-I", str(source / "include"), "-o", str(program), str(program.with_suffix(".c"))], check=True
+        )
         return subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout.splitlines()
 
 
 def exported(library):
     """Lines 'function NAME' for the C functions that the shared library exports."""
     out = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True, text=True).stdout
-    return sorted("function " + line.split()[-1].split("@")[0] for line in out.splitlines()
-                  if re.search(r" T dualgemm_\w+(@.*)?$", line))
+    return sorted(
+        "function " + line.split()[-1].split("@")[0] for line in out.splitlines() if re.search(r" T dualgemm_\w+(@.*)?$", line)
+    )
 
 
 def compare(recorded, current):
@@ -91,9 +93,11 @@ def main():
     recorded = RECORD.read_text().splitlines()
     differences = compare(recorded, current)
     # The comparison itself: each kind of difference is one.
-    for broken, what in ((current[1:], current[0]),
-                         ([re.sub(r"^(field \S+) (\d+)", r"\1 1\2", line) for line in current], "offsets"),
-                         ([re.sub(r"^(struct \S+) \d+", r"\1 1", line) for line in current], "sizes")):
+    for broken, what in (
+        (current[1:], current[0]),
+        ([re.sub(r"^(field \S+) (\d+)", r"\1 1\2", line) for line in current], "offsets"),
+        ([re.sub(r"^(struct \S+) \d+", r"\1 1", line) for line in current], "sizes"),
+    ):
         if not compare(recorded, broken):
             differences.append(f"the comparison does not see a change of: {what}")
     print(*differences, sep="\n", end="\n" if differences else "")

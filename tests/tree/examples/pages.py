@@ -181,8 +181,13 @@ class Header:
 
 def read_pages(root):
     """Every page and public header of the tree."""
-    markdown = [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md")),
-                *sorted((root / "ptxsim").glob("*.md")), *sorted((root / "ptxsim/docs").glob("*.md"))]
+    markdown = [
+        root / "README.md",
+        root / "CONTRIBUTING.md",
+        *sorted((root / "docs").rglob("*.md")),
+        *sorted((root / "ptxsim").glob("*.md")),
+        *sorted((root / "ptxsim/docs").glob("*.md")),
+    ]
     headers = sorted((root / "include" / "dualgemm").glob("*.h*"))
     pages = [Page(path.read_text(), str(path.relative_to(root))) for path in markdown]
     return pages + [Header(path.read_text(), str(path.relative_to(root))) for path in headers]
