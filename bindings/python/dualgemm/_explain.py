@@ -8,12 +8,13 @@ from typing import Any, Optional, Union
 import torch
 from torch import Tensor
 
+from ._arguments import checked
 from ._errors import InvalidArgument
 from ._names import Activation, ScaleLayout, Strategy
 from ._operators import PATH, tensor
 from ._plan import BIAS_TYPES, make_plan
 from ._products import layers_of
-from ._quantized import Scalar
+from ._quantized import Scalar, number
 from .weights import Weights
 
 __all__ = ["explain", "plans_kept"]
@@ -27,6 +28,7 @@ _PLAN_TYPES = {
 }
 
 
+@checked
 def explain(
     a: Tensor,
     gate: Union[Tensor, Weights],
@@ -55,6 +57,19 @@ def explain(
 
     Only the shapes, dtypes and device of tensors count. Raises what glu() would raise for those.
     """
+    if scale_layout not in ("auto", "linear", "swizzled_128x4"):
+        raise InvalidArgument("scale_layout", repr(scale_layout), "must be auto, linear or swizzled_128x4")
+    for name, given in (
+        ("gate_scales", gate_scales),
+        ("up_scales", up_scales),
+        ("a_scales", a_scales),
+        ("a_row_scale", a_row_scale),
+    ):
+        if given is not None:
+            tensor(name, given)
+    for name, factor in (("alpha_gate", alpha_gate), ("alpha_up", alpha_up)):
+        if factor is not None and not isinstance(factor, Tensor):
+            number(name, factor)
     if tensor("a", a).dtype not in _PLAN_TYPES or a.dim() < 2 or a.shape[-1] == 0:
         raise InvalidArgument(
             "a", f"{a.dtype} {list(a.shape)}", "must be [..., M, K] of uint8, float4_e2m1fn_x2, float16, bfloat16 or float32"

@@ -10,6 +10,7 @@ from typing import Any
 
 from . import _library as library
 from ._arrays import Array, array_of
+from ._arguments import checked
 from ._errors import InvalidArgument
 from ._names import Activation, OwnLayout, Strategy
 from ._structs import Buffers, DeviceInfo, OperandBytes, PlanInfo, PlanOptions, Problem
@@ -94,6 +95,7 @@ class Plan:
         return _text("dualgemm_plan_explain", self._handle)
 
 
+@checked
 def plan(
     m: int,
     n: int,
@@ -249,6 +251,7 @@ def run(
         library.c.dualgemm_workspace_destroy(workspace)
 
 
+@checked
 def device_info(device: str = "cpu") -> Mapping[str, Any]:
     """What this machine's CPU offers: name, cores, cache sizes in bytes, isas (best first)."""
     if device != "cpu":

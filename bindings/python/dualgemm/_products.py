@@ -84,7 +84,8 @@ def glu(
         check_no_grad(a=a, out=out, **dict(zip(_FACTOR_NAMES, factors)))
     # Arguments that have their default are not passed: torch takes half a microsecond to unpack each that is.
     named = _choice(scale_layout, batch_invariant, strategy, config)
-    if activation != "silu" or act_alpha is not None or act_beta is not None or act_limit is not None:
+    gives_activation = not isinstance(activation, str) or activation != "silu"
+    if gives_activation or act_alpha is not None or act_beta is not None or act_limit is not None:
         named.update(activation=activation, act_alpha=act_alpha, act_beta=act_beta, act_limit=act_limit)
     if out_dtype is not None and out is None:
         named["out_dtype"] = out_dtype
@@ -97,13 +98,14 @@ def glu(
 
 def _choice(scale_layout: str, batch_invariant: bool, strategy: str, config: str) -> dict[str, Any]:
     named: dict[str, Any] = {}
-    if scale_layout != "auto":
+    # What is no text and no flag is passed, too: the operator refuses it. Arrays are not to be compared.
+    if not isinstance(scale_layout, str) or scale_layout != "auto":
         named["scale_layout"] = scale_layout
-    if batch_invariant:
+    if batch_invariant is not False:
         named["batch_invariant"] = batch_invariant
-    if strategy != "auto":
+    if not isinstance(strategy, str) or strategy != "auto":
         named["strategy"] = strategy
-    if config:
+    if not isinstance(config, str) or config:
         named["config"] = config
     return named
 

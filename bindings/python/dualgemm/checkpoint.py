@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from . import _library as library
+from ._arguments import checked
 from ._errors import DualGemmError, FileError, InvalidArgument, Unsupported, printable
 from ._floats import check_forward, check_shape
 from ._marking import mark_for_saving
@@ -57,14 +58,21 @@ class _Owned:
 class Checkpoint:
     """An open checkpoint; files are mapped, not read. open_checkpoint() makes it; ``with`` or close() ends it."""
 
+    @checked
     def __init__(self, path: Union[str, os.PathLike[str]], *, allow_nan: bool = False) -> None:
         self._c = library.checkpoint_library()
         if not isinstance(path, (str, bytes, os.PathLike)):
             raise InvalidArgument("path", type(path).__name__, "must be a path")
+        try:
+            name = os.fsencode(path)
+        except UnicodeEncodeError:
+            name = b"\0"
+        if b"\0" in name:  # the system takes a name to its first zero
+            raise InvalidArgument("path", repr(path), "must be a path that the system can have")
         self.path = os.fspath(path)
         self.allow_nan = allow_nan
         handle = c_void_p()
-        self._check(self._c.dualgemm_checkpoint_open(os.fsencode(path), byref(handle)))
+        self._check(self._c.dualgemm_checkpoint_open(name, byref(handle)))
         self._owned: Optional[_Owned] = _Owned(handle, self._c.dualgemm_checkpoint_close)
         count = self._c.dualgemm_checkpoint_layer_count(handle)
         self._layers = {
@@ -117,6 +125,7 @@ class Checkpoint:
         parents = {name.rpartition(".")[0] for name in self._layers if re.search(r"experts\.\d+$", name)}
         return sorted(parents | {name for name, experts in self._layers.items() if experts})
 
+    @checked
     def experts(self, prefix: str) -> int:
         """How many experts the layer has; 0: it is one."""
         if self._layers.get(prefix) == 0:
@@ -176,6 +185,7 @@ class Checkpoint:
             prepare=False,
         ), owned
 
+    @checked
     def weights(
         self,
         prefix: str,
@@ -197,6 +207,8 @@ class Checkpoint:
         and up that were calibrated differently share the larger input scale. allow_nan: scales that are NaN or infinite are
         taken as they are, not refused. Raises FileError, Unsupported, InvalidArgument.
         """
+        if shard is not None and not (isinstance(shard, (tuple, list)) and len(shard) == 2):
+            raise InvalidArgument("shard", type(shard).__name__, "must be (rank, world_size)")
         if order not in ("gate_up", "up_gate"):
             raise InvalidArgument("order", repr(order), "must be gate_up or up_gate")
         flags = self._flags(allow_nan, up_first=order == "up_gate", max_input_scale=max_input_scale)
@@ -208,6 +220,7 @@ class Checkpoint:
         numbers = self._numbers(prefix, expert)
         return _gathered(part, numbers, _stacks(numbers, expert), Weights, device, prepare, keep_original, a_dtype)
 
+    @checked
     def input_scale(
         self, prefix: str, *, expert: Optional[int] = None, max_input_scale: bool = False, allow_nan: bool = False
     ) -> Optional[float]:
@@ -262,6 +275,7 @@ class Checkpoint:
         del owned
         return _gathered(part, numbers, stacks, LinearWeights, device, prepare, keep_original, a_dtype)
 
+    @checked
     def down(
         self,
         prefix: str,
@@ -288,6 +302,7 @@ class Checkpoint:
             allow_nan,
         )
 
+    @checked
     def linear(
         self,
         name: str,
@@ -311,6 +326,7 @@ class Checkpoint:
             allow_nan,
         )
 
+    @checked
     def down_input_scale(self, prefix: str, *, expert: Optional[int] = None, allow_nan: bool = False) -> Optional[float]:
         """That of what goes into down; of experts the largest."""
         load = self._c.dualgemm_checkpoint_load_down_flags
@@ -319,6 +335,7 @@ class Checkpoint:
         ]
         return max(scales) if all(scales) else None
 
+    @checked
     def linear_input_scale(self, name: str, *, allow_nan: bool = False) -> Optional[float]:
         """That of what goes into a linear layer."""
         load = self._c.dualgemm_checkpoint_load_matrix_flags
@@ -448,6 +465,7 @@ def gated_module(
     return GatedMLP.from_weights(weights, inner, activation=activation, input_dtype=input_dtype, input_scale=scale)
 
 
+@checked
 def from_pretrained(
     model: nn.Module,
     path: Union[str, os.PathLike[str]],

@@ -8,6 +8,7 @@ from typing import Any, Optional
 import torch
 from torch import Tensor, nn
 
+from ._arguments import checked
 from ._errors import InvalidArgument, Unsupported, printable
 from ._floats import float_experts, float_mlp, is_experts
 from ._library import parse
@@ -18,7 +19,7 @@ from ._operands import Shape
 from ._operators import check_storage, refuse_grad, tensor
 from ._quantized import call
 from ._replace import ONLY_DENSE, candidates, check_options, is_inside, put_modules, warn_left
-from .weights import LinearWeights, Weights, quantized_weight
+from .weights import LinearWeights, Weights, check_container, quantized_weight
 
 _ops = torch.ops.dualgemm
 
@@ -75,6 +76,7 @@ class GatedMLP(_Gated):
     then a factor of both alphas. Where ``down`` is an NVFP4Linear with an input_scale, the product writes NVFP4 itself.
     """
 
+    @checked
     def __init__(
         self,
         hidden_size: int,
@@ -118,10 +120,12 @@ class GatedMLP(_Gated):
     ) -> GatedMLP:
         """Takes the tensors of ``weights``; with input_scale and input_dtype "nvfp4" their alphas are multiplied by it. kw:
         as __init__."""
+        check_container("weights", weights, Weights)
         made = cls(weights.k, weights.n, down, input_scale=input_scale, input_dtype=input_dtype, device="meta", **kw)
         return made._take(weights, made._input_scale or 1.0)
 
     @classmethod
+    @checked
     def from_float(
         cls,
         mlp: nn.Module,
@@ -206,6 +210,7 @@ class GatedExperts(_Gated):
     as there, one scale for all experts; down_input_scale: that of ``down``.
     """
 
+    @checked
     def __init__(
         self,
         num_experts: int,
@@ -222,6 +227,8 @@ class GatedExperts(_Gated):
         down_input_scale: Optional[float] = None,
         device: Any = None,
     ) -> None:
+        if num_experts < 1:
+            raise InvalidArgument("num_experts", str(num_experts), "must be >= 1")
         super().__init__(
             Shape(intermediate_size, hidden_size, num_experts),
             activation=activation,
@@ -256,6 +263,8 @@ class GatedExperts(_Gated):
     ) -> GatedExperts:
         """Takes the tensors of both, [E, N, K/2] and [E, K, N/2]; with input_scale (of down: down_input_scale) and input_dtype
         "nvfp4" their alphas are multiplied by it. kw: as __init__."""
+        check_container("weights", weights, Weights)
+        check_container("down", down, LinearWeights)
         made = cls(
             weights.num_experts, weights.k, weights.n, input_dtype=input_dtype, input_scale=input_scale, device="meta", **kw
         )
@@ -263,6 +272,7 @@ class GatedExperts(_Gated):
         return made._take(weights, made._input_scale or 1.0)
 
     @classmethod
+    @checked
     def from_float(
         cls,
         experts: nn.Module,
@@ -390,6 +400,7 @@ def finalize(model: nn.Module, **kw: Any) -> nn.Module:
     return model
 
 
+@checked
 def replace_mlps(model: nn.Module, *, match: Optional[str] = None, skip: Sequence[str] = (), **kw: Any) -> list[str]:
     """Puts GatedMLP in the place of every gated MLP, GatedExperts in that of transformers' experts; returns their names.
 

@@ -12,6 +12,7 @@ import torch
 import transformers
 from torch import nn
 
+from .._arguments import checked
 from .._errors import DualGemmError, FileError, InvalidArgument, Unsupported, printable
 from .._floats import check_forward, check_shape, is_experts, linear_names
 from .._marking import mark_for_saving
@@ -139,6 +140,7 @@ def _load_saved(folder: pathlib.Path, dtype: torch.dtype, input_dtype: InputType
     return model
 
 
+@checked
 def load(
     path: Union[str, os.PathLike[str]],
     *,
