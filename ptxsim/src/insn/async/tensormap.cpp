@@ -228,9 +228,10 @@ void decode_tensormap(Decode& d) {
   d.insn().execute = execute_replace;
 }
 
-constexpr Traits kTensorMap = traits::kStore.with(Trait::kTensorMap);
-constexpr Form kForms[] = {{{"cp_fenceproxy"}, kTensorMap.with(Trait::kReads | Trait::kFence)}};
-constexpr Decoder kDecoders[] = {{"tensormap", decode_tensormap, kTensorMap, kForms}};
+constexpr Form kForms[] = {
+    {{"cp_fenceproxy"}, traits::kStore.with(Trait::kReads | Trait::kFence | Trait::kTensorMap)}};
+constexpr Decoder kDecoders[] = {
+    {"tensormap", decode_tensormap, Traits{Trait::kUpdates | Trait::kTensorMap}, kForms}};
 
 }  // namespace
 

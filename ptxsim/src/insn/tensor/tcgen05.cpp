@@ -56,7 +56,10 @@ Outcome execute_fence(Execution& x, const Insn& insn) {
 constexpr Traits kAsyncMove = traits::kTensorMemory.with(Trait::kAsync);
 constexpr Traits kOrder{Trait::kFence};
 constexpr Form kForms[] = {
-    {{"alloc"}, traits::kTensorMemory.with(TensorWork::kAllocate).with(Mutants::kTensorAlloc)},
+    {{"alloc"},  // and writes the address to shared memory
+     traits::kTensorMemory.with(Trait::kWrites)
+         .with(TensorWork::kAllocate)
+         .with(Mutants::kTensorAlloc)},
     {{"dealloc"}, traits::kTensorMemory.with(Mutants::kTensorAlloc)},
     {{"mma"},
      traits::kMultiplication.with(Trait::kAsync).with(TensorWork::kMma).with(Mutants::kTensorMma)},
