@@ -148,7 +148,7 @@ class Uses {
     field.is_map |= traits.has(Trait::kTensorMap);
     if (traits.has(Trait::kPrefetches) || field.is_map) return;
     const bool updates = traits.has(Trait::kUpdates), moves_bytes = traits.has(Trait::kCopies);
-    const bool reads = traits.has(Trait::kFollowed) || (moves_bytes && operand > 0);
+    const bool reads = traits.has(Trait::kReads) || (moves_bytes && operand > 0);
     field.is_read |= reads || updates;
     field.is_written |= !reads || updates;
     Type type = moves_bytes && !has_modifier(s, "reduce") ? Type::kB8 : last_type(s);

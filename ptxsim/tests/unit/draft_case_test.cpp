@@ -89,6 +89,28 @@ TEST(DraftCase, ABufferThatIsOnlyWrittenIsLeftUnwritten) {
             std::string::npos);
 }
 
+TEST(DraftCase, ABufferThatFragmentsAreLoadedFromHasContents) {
+  const Json draft = draft_of(R"(.visible .entry k(.param .u64 in)
+{ .reg .b32 %r<9>; .reg .b64 %rd<2>; ld.param.u64 %rd1, [in];
+  wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%rd1];
+  ret; })");
+  EXPECT_TRUE(item(draft.at("buffers"), "in").contains("fill"));
+}
+
+TEST(DraftCase, PrefetchesWriteNothing) {
+  const Json draft = draft_of(R"(.visible .entry k(.param .u64 in, .param .align 64 .b8 map[128])
+{ .reg .b32 %r<4>; .reg .b64 %rd<3>; ld.param.u64 %rd1, [in]; mov.u64 %rd2, map;
+  cp.async.bulk.prefetch.L2.global [%rd1], 1024;
+  ld.global.u32 %r1, [%rd1];
+  cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%rd2, {%r2, %r3}];
+  ret; })");
+  for (const Json& buffer : draft.at("buffers")) {
+    EXPECT_TRUE(buffer.contains("fill")) << buffer.dump();
+    EXPECT_EQ(buffer.at("comment").get<std::string>().find("expect"), std::string::npos)
+        << buffer.dump();
+  }
+}
+
 TEST(DraftCase, StructsFollowTheirLoadsAndTheirAlignment) {
   const std::string entry = R"(.visible .entry k(.param .u8 first, .param .align 16 .b8 s[40])
 { .reg .b32 %r<4>; .reg .b64 %rd<5>;

@@ -17,10 +17,11 @@ enum class Trait : uint32_t {
                             // [machine/undefined]
   kQueries = 1u << 1,       // registers of an address, an object or the state of the warp, of which
                             // nothing may be undefined
-  kReads = 1u << 2,         // memory into registers, when it executes [check/signals]
+  kReads = 1u << 2,         // memory into registers, when it executes [check/signals,
+                            // memory_order; case/parameter_uses]
   kWrites = 1u << 3,        // registers into memory [check/signals]
   kUpdates = 1u << 4,       // memory combined with registers, in one step: atom, red
-                            // [check/guesses, signals, memory_order; case/parameter_uses]
+                            // [check/guesses, signals; case/parameter_uses]
   kCopies = 1u << 5,        // memory into memory [case/parameter_uses]
   kImage = 1u << 6,         // a texture or a surface is read, written or updated
   kHints = 1u << 7,         // how memory is cached: no byte changes
@@ -41,7 +42,7 @@ enum class Trait : uint32_t {
                              // [check/signals, load_uses]
   kNonCoherent = 1u << 19,   // reads what must not change [check/global_findings]
   kFollowed = 1u << 20,      // a load whose results the sanitizer follows to their use
-                             // [check/loads, load_uses; case/parameter_uses]
+                             // [check/loads, load_uses]
   kPassesOn = 1u << 21,      // hands a result on without using it: mov [machine/owned, check/loads,
                              // load_uses, unused_loads, guesses]
   kSeesUndefined = 1u << 22,  // its handler looks at undefined bits itself [machine/undefined]

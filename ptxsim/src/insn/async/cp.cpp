@@ -133,13 +133,14 @@ void decode_cp(Decode& d) {
 }
 
 constexpr Traits kBulk = traits::kBulkCopy.with(Mutants::kBulkCopy);
+constexpr Traits kBulkPrefetch = traits::kPrefetch.with(Trait::kBulk);
 constexpr Traits kGroup = traits::kGroup.with(Mutants::kCopyGroup);
 constexpr Form kForms[] = {
     {{"mbarrier", "arrive"}, traits::kLooseBarrier.with(Trait::kAsync | Trait::kGenericProxy)},
     {{"bulk"}, kBulk},
     {{"bulk", "tensor"}, kBulk.with(Trait::kTensorMap)},
-    {{"bulk", "prefetch"}, traits::kBulkCopy},
-    {{"prefetch", "tensor"}, traits::kBulkCopy.with(Trait::kTensorMap)},
+    {{"bulk", "prefetch"}, kBulkPrefetch},
+    {{"prefetch", "tensor"}, kBulkPrefetch.with(Trait::kTensorMap)},
     {{"commit_group"}, kGroup},
     {{"commit_group", "bulk"}, kGroup.with(Trait::kBulk)},
     {{"wait_group"}, kGroup},
