@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "insn/registry.hpp"
+#include "machine/execution.hpp"
 #include "ptxsim/case/case.hpp"
-#include "ptxsim/insn/registry.hpp"
-#include "ptxsim/machine/execution.hpp"
 
 namespace {
 
