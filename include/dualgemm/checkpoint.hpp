@@ -49,7 +49,7 @@ class CheckpointLayer {
   float up_global_scale() const noexcept;
   // That of A for which the checkpoint was calibrated, if it was.
   std::optional<float> input_scale() const noexcept;
-  // "modelopt", "compressed_tensors", "ggml" or "torchao".
+  // Its name in docs/checkpoints.md, as "modelopt".
   const char* convention() const noexcept;
 
   // Sets n, k, how Gate and Up lie, and whether they have a bias; leaves everything else as it is.

@@ -1,31 +1,5 @@
-// Weights of linear layers and gated MLPs in the conventions that checkpoints use:
-//
-//   plain               weight               F32, F16 or BF16 [N, K]
-//   modelopt            weight               U8 [N, K/2] (or F4 [N, K]): codes
-//                       weight_scale         F8_E4M3: block scales
-//                       weight_scale_2       F32, multiplier: global scale
-//                       input_scale          F32, multiplier: global scale of A, optional
-//   compressed_tensors  weight_packed        U8 [N, K/2]: codes
-//                       weight_scale         F8_E4M3: block scales
-//                       weight_global_scale  F32, divisor: global scale
-//                       input_global_scale   F32, divisor: global scale of A, optional
-//   ggml                weight               U8 [N, K/64*36]: ggml blocks of codes and scales
-//                       weight_scale_2       F32, multiplier: global scale, optional (GGUF: scale)
-//                       input_scale          F32, multiplier: global scale of A, optional
-//   torchao             _weight_qdata        U8 [N, K/2]: codes
-//                       _weight_scale        F8_E4M3: block scales
-//                       _weight_per_tensor_scale      F32, multiplier: global scale, optional
-//                       _weight_act_per_tensor_scale  F32, multiplier: global scale of A, optional
-//
-// Block scales are F8_E4M3 or U8, [N, K/16], or swizzled: [round_up(N, 128), round_up(K/16, 4)],
-// the same bytes flat, or as torchao shapes them. Where N and K leave no padding, a matrix of
-// scales is linear and a flat one swizzled, unless metadata or options say otherwise. Global scales
-// have shape [] or [1], in a stacked tensor also [2].
-//
-// Experts may be one tensor each of three extents [E, ...], the last two as above or, as ModelOpt
-// writes Llama-4 and gpt-oss, transposed: codes [E, K/2, N], scales [E, K/16, N]. Such a tensor's
-// name may lack ".weight": gate_up_proj, gate_up_proj_weight_scale, gate_up_proj_weight_scale_2,
-// gate_up_proj_input_scale. Global scales then are one, [E] (any shape), or [E, 2] when stacked.
+// Weights of linear layers and gated MLPs as checkpoints keep them: conventions.hpp has the names and
+// what the tensors hold.
 //
 // Metadata keys say where a file deviates from linear scales and low nibble = even k, and mark ggml
 // blocks: names and shapes alone cannot.
@@ -40,28 +14,19 @@
 #include <utility>
 #include <vector>
 
+#include "checkpoint/conventions.hpp"
 #include "checkpoint/tensor.hpp"
 #include "dualgemm/status.hpp"
 #include "dualgemm/types.hpp"
 
 namespace dualgemm::checkpoint {
 
-enum class Convention : int32_t {
-  kPlain = 0,
-  kModelOpt = 1,
-  kCompressedTensors = 2,
-  kGgml = 3,
-  kTorchao = 4,  // is read, not written
-};
 enum class NibbleOrder : int32_t { kLowEven = 0, kHighEven = 1 };  // which nibble holds even k
 enum class StackedOrder : int32_t { kGateFirst = 0, kUpFirst = 1 };
 
-// "plain", "modelopt", "compressed_tensors", "ggml", "torchao"; "low_even", "high_even";
-// "gate_first", "up_first".
-const char* name_of(Convention convention) noexcept;
+// "low_even", "high_even"; "gate_first", "up_first".
 const char* name_of(NibbleOrder order) noexcept;
 const char* name_of(StackedOrder order) noexcept;
-Expected<Convention> parse_convention(const std::string& name);
 Expected<NibbleOrder> parse_nibble_order(const std::string& name);
 Expected<StackedOrder> parse_stacked_order(const std::string& name);
 
@@ -81,7 +46,8 @@ inline constexpr const char* kDivisorKey = "dualgemm.divisor.";
 // The tensors of one weight; an empty name: the convention has none.
 struct WeightNames {
   std::string data, scales, global_scale, input_scale;
-  bool scalars_are_divisors = false;
+  // Whose names they are. Conventions that share a name are told apart by dtype and marks.
+  Convention convention = Convention::kPlain;
   bool operator==(const WeightNames&) const = default;
 };
 

@@ -17,11 +17,11 @@ class WeightConversion {
   const Weight& weight() const { return weight_; }
 
   Status to(Convention convention, ScaleLayout layout, NibbleOrder order) {
-    if (weight_.convention == Convention::kGgml && convention != Convention::kGgml) {
+    const bool pack = holds_blocks(convention);  // wants linear scales, low_even nibbles
+    if (holds_blocks(weight_.convention)) {
+      if (pack) return {};
       DUALGEMM_TRY(unpack_ggml());
     }
-    if (weight_.convention == Convention::kGgml) return {};
-    const bool pack = convention == Convention::kGgml;  // wants linear scales, low_even nibbles
     DUALGEMM_TRY(set_layout(pack ? ScaleLayout::kLinear : layout));
     DUALGEMM_TRY(set_nibble_order(pack ? NibbleOrder::kLowEven : order));
     if (pack) DUALGEMM_TRY(pack_ggml());
@@ -122,19 +122,22 @@ Status convert_module(const TensorFile& in, const std::string& module,
                       const ConvertOptions& options, TensorFile& out,
                       std::set<std::string>& replaced, int64_t& converted) {
   WeightOptions input = options.input;
-  input.convention.reset();  // kGgml names what may be, not what each weight must be
-  if (options.input.convention == Convention::kGgml && !in.contains(module + ".weight_scale"))
-    input.convention = Convention::kGgml;
+  input.convention.reset();
+  // Blocks are what a weight may be, not what each of the file must be.
+  if (options.input.convention && holds_blocks(*options.input.convention)) {
+    const std::optional<WeightNames> names = find_names(in, module);
+    if (names && !in.contains(names->scales)) input.convention = options.input.convention;
+  }
   Expected<Weight> weight = load_weight(in, module, input);
   if (!weight) return weight.status();
-  const Convention unchanged =
-      weight->convention == Convention::kTorchao || in.metadata().count(kFormatKey) != 0
-          ? Convention::kModelOpt
-          : weight->convention;
+  const ConventionRow& row = row_of(weight->convention);
+  const Convention unchanged = row.can_write && in.metadata().count(kFormatKey) == 0
+                                   ? weight->convention
+                                   : Convention::kModelOpt;
   const Convention convention = options.convention.value_or(unchanged);
   const ScaleLayout layout = options.scale_layout.value_or(weight->scale_layout);
   const NibbleOrder order = options.nibble_order.value_or(weight->nibble_order);
-  const bool was_ggml = weight->convention == Convention::kGgml;
+  const bool was_ggml = row.stored == Stored::kGgmlBlocks;
   const bool stays =
       weight->experts == 0 && weight->names == weight_names(weight->convention, module) &&
       convention == weight->convention &&
@@ -151,6 +154,7 @@ Status convert_module(const TensorFile& in, const std::string& module,
     out.metadata().erase(kDivisorKey + name);
   }
   out.metadata().erase(module + ".weight");  // torchao's description of it
+  if (row.described_in_metadata) out.metadata().erase(module);
   if (weight->experts == 0) {
     return add_converted(*std::move(weight), module, convention, options, out);
   }
@@ -168,10 +172,8 @@ Status convert_module(const TensorFile& in, const std::string& module,
 Expected<TensorFile> convert_checkpoint(const TensorFile& in, const ConvertOptions& options,
                                         ConvertReport* report) {
   return guarded(in.origin(), [&]() -> Expected<TensorFile> {
-    if (options.convention == Convention::kPlain || options.convention == Convention::kTorchao) {
-      return Status::unsupported("convention", name_of(*options.convention),
-                                 "must be modelopt, compressed_tensors or ggml");
-    }
+    if (options.convention)
+      DUALGEMM_TRY(check_target(*options.convention, StatusCode::kUnsupported));
     const Expected<std::vector<std::string>> modules = list_nvfp4_weights(in, options.input);
     if (!modules) return modules.status();
     TensorFile out;

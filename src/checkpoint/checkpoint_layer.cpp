@@ -73,7 +73,7 @@ Status load_separate(const TensorFile& file, const std::string& prefix, const La
       prefix, gate->dequant_input_scales, up->dequant_input_scales, options.max_input_scale);
   if (!input_scale) return input_scale.status();
   layer.dequant_input_scale = *input_scale;
-  if (gate->convention == Convention::kGgml) {
+  if (holds_blocks(gate->convention)) {
     DUALGEMM_TRY(unpack_ggml(*gate, layer.memory));
     DUALGEMM_TRY(unpack_ggml(*up, layer.memory));
   }
@@ -102,7 +102,7 @@ Status load_stacked(const TensorFile& file, const std::string& prefix, const Lay
       one_input_scale(prefix, input, input, options.max_input_scale);
   if (!input_scale) return input_scale.status();
   layer.dequant_input_scale = *input_scale;
-  if (weight->convention == Convention::kGgml) DUALGEMM_TRY(unpack_ggml(*weight, layer.memory));
+  if (holds_blocks(weight->convention)) DUALGEMM_TRY(unpack_ggml(*weight, layer.memory));
   describe_layer(layer, *weight, half);
   layer.stacked = true;
   LayerOperand first = operand_of(*weight, weight->dequant_global_scales.front());

@@ -7,8 +7,6 @@
 namespace dualgemm::checkpoint {
 namespace {
 
-constexpr std::array<const char*, 5> kConventions = {"plain", "modelopt", "compressed_tensors",
-                                                     "ggml", "torchao"};
 constexpr std::array<const char*, 2> kNibbleOrders = {"low_even", "high_even"};
 constexpr std::array<const char*, 2> kStackedOrders = {"gate_first", "up_first"};
 
@@ -24,9 +22,6 @@ Expected<Enum> parse(const std::array<const char*, kCount>& names, const char* w
 
 }  // namespace
 
-const char* name_of(Convention convention) noexcept {
-  return kConventions[static_cast<size_t>(convention)];
-}
 const char* name_of(NibbleOrder order) noexcept {
   return kNibbleOrders[static_cast<size_t>(order)];
 }
@@ -34,9 +29,6 @@ const char* name_of(StackedOrder order) noexcept {
   return kStackedOrders[static_cast<size_t>(order)];
 }
 
-Expected<Convention> parse_convention(const std::string& name) {
-  return parse<Convention>(kConventions, "convention", name);
-}
 Expected<NibbleOrder> parse_nibble_order(const std::string& name) {
   return parse<NibbleOrder>(kNibbleOrders, "nibble order", name);
 }

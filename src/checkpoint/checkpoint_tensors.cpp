@@ -35,11 +35,20 @@ std::string parent_of(const std::string& module, std::string& last) {
   return dot == module.npos ? std::string() : module.substr(0, dot + 1);
 }
 
-// Names as torchao flattens a parameter: PARENT._PARAMETER_qdata, ...
-WeightNames torchao_names(const std::string& parent, const std::string& parameter) {
-  const std::string stem = parent + "_" + parameter;
-  return {stem + "_qdata", stem + "_scale", stem + "_per_tensor_scale",
-          stem + "_act_per_tensor_scale", false};
+// The names that `suffixes` give to the tensors of `module`.
+WeightNames names_below(const ConventionRow& row, const Suffixes& suffixes,
+                        const std::string& module) {
+  std::string stem = module;
+  if (suffixes.underscore) {
+    std::string last;
+    const std::string parent = parent_of(module, last);
+    stem = parent + "_" + last;
+  }
+  const auto name = [&](const char* suffix) {
+    return suffix == nullptr ? std::string() : stem + suffix;
+  };
+  return {name(suffixes.data), name(suffixes.scales), name(suffixes.global_scale),
+          name(suffixes.input_scale), row.id};
 }
 
 bool ends_with(const std::string& text, std::string_view end) {
@@ -70,54 +79,56 @@ Expected<std::optional<ScaleLayout>> torchao_layout(const TensorFile& file,
 }  // namespace
 
 WeightNames weight_names(Convention convention, const std::string& module) {
-  switch (convention) {
-    case Convention::kCompressedTensors:
-      return {module + ".weight_packed", module + ".weight_scale", module + ".weight_global_scale",
-              module + ".input_global_scale", true};
-    case Convention::kModelOpt:
-      return {module + ".weight", module + ".weight_scale", module + ".weight_scale_2",
-              module + ".input_scale", false};
-    case Convention::kGgml:
-      return {module + ".weight", "", module + ".weight_scale_2", module + ".input_scale", false};
-    case Convention::kTorchao:
-      return torchao_names(module + ".", "weight");
-    case Convention::kPlain:
-      break;
-  }
-  return {module + ".weight", "", "", "", false};
+  const ConventionRow& row = row_of(convention);
+  return names_below(row, row.module, module);
 }
 
+// Names that one convention alone has come first, the module's own name last: it may be anything's.
 std::optional<WeightNames> find_names(const TensorFile& file, const std::string& module) {
-  for (const Convention convention : {Convention::kTorchao, Convention::kCompressedTensors}) {
-    const WeightNames names = weight_names(convention, module);
-    if (file.contains(names.data)) return names;
+  const std::span<const ConventionRow> rows = conventions();
+  std::optional<WeightNames> shared;  // data whose block scales, if they have any, are missing
+  for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
+    if (row->module.scales == nullptr) continue;  // the names of its data are another row's, too
+    WeightNames names = weight_names(row->id, module);
+    if (!file.contains(names.data)) continue;
+    if (has_own_data(*row)) return names;
+    if (row->gguf_global_scale != nullptr && !file.contains(names.global_scale) &&
+        file.contains(module + row->gguf_global_scale)) {
+      names.global_scale = module + row->gguf_global_scale;
+    }
+    if (file.contains(names.scales)) return names;
+    shared = std::move(names);
   }
-  WeightNames names = weight_names(Convention::kModelOpt, module);
-  if (file.contains(names.data)) {
-    if (!file.contains(names.global_scale) && file.contains(module + ".scale"))
-      names.global_scale = module + ".scale";  // GGUF
-    return names;
+  if (shared) return shared;
+  for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
+    if (row->parameter.data == nullptr) continue;
+    WeightNames names = names_below(*row, row->parameter, module);
+    const TensorView* data = file.find(names.data);
+    if (data == nullptr) continue;
+    const bool has_mark = names.data != module || data->shape.size() == 3;
+    if (has_mark || file.contains(names.scales)) return names;
   }
+  return std::nullopt;
+}
+
+std::optional<std::string> module_before(const std::string& name, const char* suffix,
+                                         bool underscore) {
+  if (suffix == nullptr || *suffix == '\0' || !ends_with(name, suffix)) return std::nullopt;
+  const std::string stem = name.substr(0, name.size() - std::string_view(suffix).size());
+  if (!underscore) return stem;
   std::string last;
-  const std::string parent = parent_of(module, last);
-  const WeightNames torchao = torchao_names(parent, last);
-  if (file.contains(torchao.data)) return torchao;
-  const TensorView* bare = file.find(module);
-  if (bare == nullptr || (bare->shape.size() != 3 && !file.contains(module + "_weight_scale"))) {
-    return std::nullopt;
-  }
-  return WeightNames{module, module + "_weight_scale", module + "_weight_scale_2",
-                     module + "_input_scale", false};
+  const std::string parent = parent_of(stem, last);
+  if (!last.starts_with("_") || last.size() < 2) return std::nullopt;
+  return parent + last.substr(1);
 }
 
 std::optional<std::string> module_of_data(const TensorFile& file, const std::string& name) {
-  for (const std::string_view suffix : {".weight", ".weight_packed", "._weight_qdata"}) {
-    if (ends_with(name, suffix)) return name.substr(0, name.size() - suffix.size());
+  for (const ConventionRow& row : conventions()) {
+    if (auto module = module_before(name, row.module.data, row.module.underscore)) return module;
   }
-  std::string last;
-  const std::string parent = parent_of(name, last);
-  if (last.starts_with("_") && ends_with(last, "_qdata") && last.size() > 7) {
-    return parent + last.substr(1, last.size() - 7);
+  for (const ConventionRow& row : conventions()) {
+    if (auto module = module_before(name, row.parameter.data, row.parameter.underscore))
+      return module;
   }
   if (const auto names = find_names(file, name); names && names->data == name) return name;
   return std::nullopt;
@@ -171,12 +182,12 @@ Expected<GgmlBlocks> ggml_blocks_of(const TensorFile& file, const WeightOptions&
                    printable(format->second), fmt::format("must be {}", kFormatGguf));
   }
   if (options.convention) {
-    return *options.convention == Convention::kGgml ? GgmlBlocks::kAll : GgmlBlocks::kNone;
+    return holds_blocks(*options.convention) ? GgmlBlocks::kAll : GgmlBlocks::kNone;
   }
   const Expected<Convention> convention =
       from_metadata(file, kConventionKey, Convention::kModelOpt, parse_convention);
   if (!convention) return convention.status();
-  return *convention == Convention::kGgml ? GgmlBlocks::kMarked : GgmlBlocks::kNone;
+  return holds_blocks(*convention) ? GgmlBlocks::kMarked : GgmlBlocks::kNone;
 }
 
 bool has_mx_scales(const TensorView& data, const TensorView& scales) {
@@ -193,7 +204,8 @@ bool is_nvfp4_weight(const TensorFile& file, const std::string& module, GgmlBloc
     return scales->dtype == ElementType::kF8E4M3 ||
            (scales->dtype == ElementType::kU8 && !has_mx_scales(data, *scales));
   }
-  if (!ends_with(names->data, ".weight") || data.dtype != ElementType::kU8) return false;
+  const bool may_be_blocks = names->data == weight_names(Convention::kGgml, module).data;
+  if (!may_be_blocks || data.dtype != ElementType::kU8) return false;
   return ggml == GgmlBlocks::kAll ||
          (ggml == GgmlBlocks::kMarked && file.contains(names->global_scale));
 }
@@ -213,10 +225,9 @@ Expected<std::vector<std::string>> list_nvfp4_weights(const TensorFile& file,
 }
 
 Status record_layout(TensorFile& out, const Weight& weight) {
-  if (weight.convention == Convention::kPlain) return {};
-  if (weight.convention == Convention::kGgml) {
-    return record(out, kConventionKey, name_of(Convention::kGgml));
-  }
+  const ConventionRow& row = row_of(weight.convention);
+  if (row.stored == Stored::kValues) return {};
+  if (row.stored == Stored::kGgmlBlocks) return record(out, kConventionKey, row.name);
   DUALGEMM_TRY(record(out, kScaleLayoutKey, dualgemm::name_of(weight.scale_layout)));
   return record(out, kNibbleOrderKey, name_of(weight.nibble_order));
 }

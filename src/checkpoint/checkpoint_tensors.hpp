@@ -27,6 +27,10 @@ WeightNames weight_names(Convention convention, const std::string& module);
 // module's own name, or as in GGUF. Nothing when no tensor holds its data.
 std::optional<WeightNames> find_names(const TensorFile& file, const std::string& module);
 
+// The module whose tensor `name` is, if it ends in this suffix of a convention; null: no suffix.
+std::optional<std::string> module_before(const std::string& name, const char* suffix,
+                                         bool underscore);
+
 // The module whose data the tensor could hold, by its name alone; nothing for other tensors.
 std::optional<std::string> module_of_data(const TensorFile& file, const std::string& name);
 

@@ -141,12 +141,13 @@ Expected<Convention> find_convention(const TensorFile& file, const std::string& 
   }
   if (!names) return required(file, module + ".weight", options).status();
   const TensorView& data = *file.find(names->data);
-  if (names->scalars_are_divisors) {
-    if (!file.contains(module + ".weight")) return Convention::kCompressedTensors;
-    return wrong(file, data.name, "present beside " + module + ".weight",
-                 "only one of them must exist");
+  const ConventionRow& row = row_of(names->convention);
+  if (row.stands_alone) {
+    const std::string plain = weight_names(Convention::kPlain, module).data;
+    if (file.contains(plain))
+      return wrong(file, data.name, "present beside " + plain, "only one of them must exist");
   }
-  if (data.name.ends_with("_qdata")) return Convention::kTorchao;
+  if (has_own_data(row)) return row.id;
   switch (data.dtype) {
     case ElementType::kF16:
     case ElementType::kBF16:
@@ -155,7 +156,7 @@ Expected<Convention> find_convention(const TensorFile& file, const std::string& 
     case ElementType::kU8:
     case ElementType::kF4: {
       const Expected<TensorView> scales = required(file, names->scales, options);
-      if (scales) return Convention::kModelOpt;
+      if (scales) return row.id;
       if (ggml && data.dtype == ElementType::kU8) return Convention::kGgml;
       return scales.status();
     }
@@ -169,13 +170,14 @@ Expected<Convention> find_convention(const TensorFile& file, const std::string& 
 // The columns that the last (k_outer: the middle) extent of `tensor` stands for.
 Status set_k(const TensorFile& file, const TensorView& tensor, int64_t extent, Weight& weight) {
   weight.k = extent;
-  if (weight.convention == Convention::kGgml) {
+  const Stored stored = row_of(weight.convention).stored;
+  if (stored == Stored::kGgmlBlocks) {
     if (extent % kGgmlBlockBytes != 0) {
       return wrong(file, tensor.name, describe(tensor),
                    "rows of ggml NVFP4 must be whole ggml blocks of 36 bytes");
     }
     weight.k = extent / kGgmlBlockBytes * kGgmlBlockValues;
-  } else if (weight.convention != Convention::kPlain && tensor.dtype == ElementType::kU8 &&
+  } else if (stored == Stored::kCodes && tensor.dtype == ElementType::kU8 &&
              __builtin_mul_overflow(extent, int64_t{2}, &weight.k)) {
     return wrong(file, tensor.name, describe(tensor), "the number of columns must fit in 63 bits");
   }
@@ -204,7 +206,7 @@ Status read_data(const TensorFile& file, const TensorView& tensor, Weight& weigh
   weight.experts = rank == 3 ? tensor.shape[0] : 0;
   weight.n = tensor.shape[rank - 2];
   weight.type = DataType::kE2M1;
-  if (weight.convention == Convention::kPlain) {
+  if (!is_nvfp4(row_of(weight.convention))) {
     weight.type = tensor.dtype == ElementType::kF32   ? DataType::kF32
                   : tensor.dtype == ElementType::kF16 ? DataType::kF16
                                                       : DataType::kBF16;
@@ -258,7 +260,8 @@ Status read_nvfp4(const TensorFile& file, const std::string& module, const Tenso
                   const WeightOptions& options, const std::optional<int64_t>& expert,
                   Weight& weight) {
   const WeightNames& names = weight.names;
-  if (weight.convention != Convention::kGgml) {
+  const ConventionRow& row = row_of(weight.convention);
+  if (row.stored == Stored::kCodes) {
     const Expected<std::optional<ScaleLayout>> layout = scale_layout_of(file, module, options);
     if (!layout) return layout.status();
     const Expected<NibbleOrder> order = nibble_order_of(file, options);
@@ -267,18 +270,17 @@ Status read_nvfp4(const TensorFile& file, const std::string& module, const Tenso
     DUALGEMM_TRY(read_block_scales(file, data, *layout, options, weight));
   }
   weight.dequant_global_scales = {1.0f};
-  const bool optional_global =
-      weight.convention == Convention::kGgml || weight.convention == Convention::kTorchao;
-  if (!optional_global || file.contains(names.global_scale)) {
-    Expected<GlobalScales> scales = read_global_scales(
-        file, names.global_scale, names.scalars_are_divisors, weight.experts, expert, options);
+  const bool are_divisors = row.scalars == ScalarRule::kDivisor;
+  if (row.needs_global_scale || file.contains(names.global_scale)) {
+    Expected<GlobalScales> scales =
+        read_global_scales(file, names.global_scale, are_divisors, weight.experts, expert, options);
     if (!scales) return scales.status();
     weight.dequant_global_scales = std::move(scales->multipliers);
     weight.global_divisors = std::move(scales->divisors);
   }
   if (!file.contains(names.input_scale)) return {};
-  Expected<GlobalScales> scales = read_global_scales(
-      file, names.input_scale, names.scalars_are_divisors, weight.experts, expert, options);
+  Expected<GlobalScales> scales =
+      read_global_scales(file, names.input_scale, are_divisors, weight.experts, expert, options);
   if (!scales) return scales.status();
   weight.dequant_input_scales = std::move(scales->multipliers);
   weight.input_divisors = std::move(scales->divisors);
@@ -288,7 +290,8 @@ Status read_nvfp4(const TensorFile& file, const std::string& module, const Tenso
 // Stores `divisors`, or where they are not known the multipliers' reciprocals, or the multipliers.
 // What division would not give back is kept in the metadata.
 Status add_scalars(TensorFile& out, const std::string& name, const std::vector<float>& multipliers,
-                   const std::vector<float>& divisors, bool as_divisors) {
+                   const std::vector<float>& divisors, const ConventionRow& row) {
+  const bool as_divisors = row.scalars == ScalarRule::kDivisor;
   // A caller may have changed the multipliers and left the divisors.
   const bool belong =
       std::equal(multipliers.begin(), multipliers.end(), divisors.begin(), divisors.end(),
@@ -316,9 +319,9 @@ Status add_scalars(TensorFile& out, const std::string& name, const std::vector<f
   out.metadata().erase(kMultiplierKey + name);
   out.metadata().erase(kDivisorKey + name);
   if (!given_back) out.metadata()[(as_divisors ? kMultiplierKey : kDivisorKey) + name] = bits;
-  // ModelOpt writes scalars, compressed-tensors vectors of one.
   std::vector<int64_t> shape;
-  if (as_divisors || stored.size() != 1) shape.push_back(static_cast<int64_t>(stored.size()));
+  if (row.scalar_is_vector || stored.size() != 1)
+    shape.push_back(static_cast<int64_t>(stored.size()));
   return out.add_copy(name, ElementType::kF32, shape, stored.data(), stored.size() * sizeof(float));
 }
 
@@ -351,13 +354,13 @@ Expected<Weight> load_weight_part(const TensorFile& file, const std::string& mod
   DUALGEMM_TRY(read_data(file, data, weight));
   const bool is_slice = expert && weight.experts > 0;
   if (is_slice) DUALGEMM_TRY(check_expert_of(weight, *expert));
-  if (*convention != Convention::kPlain) {
+  const bool nvfp4 = is_nvfp4(row_of(*convention));
+  if (nvfp4) {
     DUALGEMM_TRY(read_nvfp4(file, module, data, options, expert, weight));
   } else {
     weight.dequant_global_scales = {1.0f};
   }
-  return is_slice && *convention != Convention::kPlain ? slice_matrix(weight, *expert)
-                                                       : Expected<Weight>(std::move(weight));
+  return is_slice && nvfp4 ? slice_matrix(weight, *expert) : Expected<Weight>(std::move(weight));
 }
 
 Expected<Weight> load_weight(const TensorFile& file, const std::string& module,
@@ -367,21 +370,22 @@ Expected<Weight> load_weight(const TensorFile& file, const std::string& module,
 
 Status add_weight(TensorFile& out, const std::string& module, const Weight& weight) {
   return guarded(module, [&]() -> Status {
+    const ConventionRow& row = row_of(weight.convention);
     const WeightNames names = weight_names(weight.convention, module);
-    if (weight.experts != 0 || weight.convention == Convention::kTorchao) {
+    if (weight.experts != 0 || !row.can_write) {
       return Status::unsupported(
           module,
-          weight.experts != 0 ? fmt::format("{} experts", weight.experts) : std::string("torchao"),
+          weight.experts != 0 ? fmt::format("{} experts", weight.experts) : std::string(row.name),
           "one matrix in another convention can be written");
     }
-    if (weight.convention == Convention::kPlain) {
+    if (row.stored == Stored::kValues) {
       return out.add({names.data, plain_type(weight.type), {weight.n, weight.k}, weight.data});
     }
     if (weight.n < 1 || weight.k < kSfVec || weight.k % kSfVec != 0) {
       return Status::invalid(module, fmt::format("n = {}, k = {}", weight.n, weight.k),
                              "n must be >= 1 and k a positive multiple of 16");
     }
-    const bool ggml = weight.convention == Convention::kGgml;
+    const bool ggml = row.stored == Stored::kGgmlBlocks;
     const int64_t row_bytes = ggml ? weight.k / kGgmlBlockValues * kGgmlBlockBytes : weight.k / 2;
     DUALGEMM_TRY(record_layout(out, weight));
     DUALGEMM_TRY(out.add({names.data, ElementType::kU8, {weight.n, row_bytes}, weight.data}));
@@ -391,10 +395,10 @@ Status add_weight(TensorFile& out, const std::string& module, const Weight& weig
                             std::as_bytes(weight.scales)}));
     }
     DUALGEMM_TRY(add_scalars(out, names.global_scale, weight.dequant_global_scales,
-                             weight.global_divisors, names.scalars_are_divisors));
+                             weight.global_divisors, row));
     if (weight.dequant_input_scales.empty()) return {};
     return add_scalars(out, names.input_scale, weight.dequant_input_scales, weight.input_divisors,
-                       names.scalars_are_divisors);
+                       row);
   });
 }
 

@@ -32,7 +32,7 @@ Expected<DownProjection> load_projection(const TensorFile& file, const std::stri
                          fmt::format("{} global scales", scales->size()),
                          "only a stacked gate_up weight may have two");
   }
-  if (weight->convention == Convention::kGgml) DUALGEMM_TRY(unpack_ggml(*weight, out.memory));
+  if (holds_blocks(weight->convention)) DUALGEMM_TRY(unpack_ggml(*weight, out.memory));
   out.convention = weight->convention;
   out.type = weight->type;
   out.n = weight->n;
@@ -74,7 +74,14 @@ bool has_down_projection(const TensorFile& file, const std::string& prefix,
   };
   const std::string& down = modules->down;
   const size_t last = down.rfind('.') + 1;  // npos + 1 = 0
-  for (const char* end : {"", "_weight_scale", "_weight_scale_2", "_blocks", "_scales", "_bias"}) {
+  for (const ConventionRow& row : conventions()) {
+    const Suffixes& own = row.parameter;
+    if (own.data == nullptr || own.underscore) continue;
+    for (const char* end : {own.data, own.scales, own.global_scale, own.input_scale}) {
+      if (end != nullptr && file.contains(down + end)) return true;
+    }
+  }
+  for (const char* end : {"_blocks", "_scales", "_bias"}) {  // gpt-oss
     if (file.contains(down + end)) return true;
   }
   return any_below(down + ".") || any_below(down.substr(0, last) + "_" + down.substr(last) + "_");

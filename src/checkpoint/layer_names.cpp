@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "checkpoint/checkpoint_tensors.hpp"
 
@@ -46,14 +47,22 @@ int64_t experts_of(const TensorFile& file, const std::string& module) {
 // The module of a tensor that stands beside its data by all conventions: where the data lack, the
 // layer is broken, not absent.
 std::optional<std::string> module_of_part(const std::string& name) {
-  for (const std::string_view suffix :
-       {"_blocks", ".weight_scale", ".weight_scale_2", ".weight_global_scale", ".input_scale",
-        ".input_global_scale", "._weight_scale", "._weight_per_tensor_scale",
-        "._weight_act_per_tensor_scale"}) {
-    if (name.size() > suffix.size() && name.ends_with(suffix))
-      return name.substr(0, name.size() - suffix.size());
+  if (auto module = module_before(name, "_blocks", false)) return module;  // gpt-oss
+  std::optional<std::string> found;
+  size_t longest = 0;  // suffix: one may end in another
+  for (const ConventionRow& row : conventions()) {
+    for (const Suffixes& suffixes : {row.module, row.parameter}) {
+      // Behind the module's own name, others keep scales beside weights that are not read.
+      if (suffixes.data == nullptr || *suffixes.data == '\0') continue;
+      for (const char* suffix : {suffixes.scales, suffixes.global_scale, suffixes.input_scale}) {
+        auto module = module_before(name, suffix, suffixes.underscore);
+        if (!module || std::string_view(suffix).size() <= longest) continue;
+        longest = std::string_view(suffix).size();
+        found = std::move(module);
+      }
+    }
   }
-  return std::nullopt;
+  return found;
 }
 
 // The prefix of the layer that `module` is a part of; nothing when it is no part of a gated layer.

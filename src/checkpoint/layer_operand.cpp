@@ -79,7 +79,7 @@ Expected<Weight> load_matrix(const TensorFile& file, const std::string& module, 
                              const LayerOptions& options, TensorFile& memory) {
   Expected<Weight> weight = load_weight_part(file, module, options.weight, options.expert);
   if (!weight) return weight;
-  if (weight->experts > 0 && weight->convention == Convention::kPlain) {
+  if (weight->experts > 0 && !is_nvfp4(row_of(weight->convention))) {
     return Status::unsupported(
         weight->name,
         fmt::format("{} experts in {}", weight->experts, dualgemm::name_of(weight->type)),

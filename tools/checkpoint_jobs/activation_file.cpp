@@ -78,7 +78,7 @@ Status take_module(const std::string& module, ActivationFile& out) {
   Expected<Weight> weight = load_weight(out.file, module);
   if (!weight) return weight.status();
   out.name = module;
-  if (weight->convention == Convention::kGgml)
+  if (holds_blocks(weight->convention))
     return Status::unsupported(module, "ggml blocks", "activations need plain codes");
   const size_t batches = static_cast<size_t>(std::max<int64_t>(1, weight->experts));
   if (weight->dequant_global_scales.size() != 1 &&

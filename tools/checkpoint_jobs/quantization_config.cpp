@@ -95,9 +95,11 @@ Expected<std::string> config_with_quantization(const std::string& config, const 
                                                Convention convention,
                                                const QuantizeCheckpointReport& report) {
   return guarded(origin, [&]() -> Expected<std::string> {
-    if (convention != Convention::kModelOpt && convention != Convention::kCompressedTensors) {
-      return Status::unsupported("convention", name_of(convention),
-                                 "only modelopt and compressed_tensors have a quantization_config");
+    const ConventionRow& row = row_of(convention);
+    if (!has_model_config(row)) {
+      return Status::unsupported(
+          "convention", row.name,
+          "must be " + names_of(has_model_config) + " for a quantization_config");
     }
     const std::string text = config.empty() ? "{\n}\n" : config;
     const auto members = json_members(text, origin);
@@ -107,8 +109,8 @@ Expected<std::string> config_with_quantization(const std::string& config, const 
       return Status::invalid(origin, "has a quantization_config",
                              "the model is quantised already; needs its float weights");
     }
-    const Json added = convention == Convention::kModelOpt ? modelopt_config(report)
-                                                           : compressed_tensors_config(report);
+    const Json added = row.config == ModelConfig::kModelOpt ? modelopt_config(report)
+                                                            : compressed_tensors_config(report);
     return with_json_member(text, *members, kMember, indented(added.dump(2)));
   });
 }

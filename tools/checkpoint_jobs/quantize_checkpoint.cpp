@@ -104,9 +104,8 @@ Status add_quantized(const std::string& origin, const checkpoint::TensorView& te
   auto memory = std::make_shared<const Quantized>(*std::move(quantized));
 
   checkpoint::Weight weight;
-  weight.convention = options.convention == checkpoint::Convention::kGgml
-                          ? checkpoint::Convention::kModelOpt
-                          : options.convention;
+  weight.convention = holds_blocks(options.convention) ? checkpoint::Convention::kModelOpt
+                                                       : options.convention;  // packed at the end
   weight.type = DataType::kE2M1;
   weight.n = n;
   weight.k = k;
@@ -141,13 +140,8 @@ Status add_quantized(const std::string& origin, const checkpoint::TensorView& te
 }
 
 Status check_options(const QuantizeCheckpointOptions& options) {
-  if (options.convention == checkpoint::Convention::kPlain ||
-      options.convention == checkpoint::Convention::kTorchao) {
-    return Status::invalid("convention", checkpoint::name_of(options.convention),
-                           "must be modelopt, compressed_tensors or ggml");
-  }
-  if (options.convention == checkpoint::Convention::kGgml &&
-      options.quantize.scale_layout != ScaleLayout::kLinear) {
+  DUALGEMM_TRY(check_target(options.convention, StatusCode::kInvalidArgument));
+  if (holds_blocks(options.convention) && options.quantize.scale_layout != ScaleLayout::kLinear) {
     return Status::invalid("scale_layout", name_of(options.quantize.scale_layout),
                            "ggml blocks hold their scales: linear only");
   }
@@ -197,10 +191,10 @@ Expected<checkpoint::TensorFile> quantize_chosen(const checkpoint::TensorFile& i
         add_quantized(in.origin(), tensor, options, taken->second, input_scale, out, entry));
     report.quantized.push_back(std::move(entry));
   }
-  if (options.convention != checkpoint::Convention::kGgml) return out;
-  checkpoint::ConvertOptions to_ggml;
-  to_ggml.convention = checkpoint::Convention::kGgml;
-  return checkpoint::convert_checkpoint(out, to_ggml);
+  if (!holds_blocks(options.convention)) return out;
+  checkpoint::ConvertOptions packed;
+  packed.convention = options.convention;
+  return checkpoint::convert_checkpoint(out, packed);
 }
 
 }  // namespace dualgemm::checkpoint

@@ -60,7 +60,7 @@ const std::array kGroups = {
 
 // Why a tensor cannot be quantised; ok when it can.
 Status fits(const TensorView& tensor, Convention convention) {
-  const int64_t multiple = convention == Convention::kGgml ? 64 : kSfVec;
+  const int64_t multiple = holds_blocks(convention) ? 64 : kSfVec;
   if (!float_type(tensor.dtype))
     return Status::unsupported(tensor.name, name_of(tensor.dtype), "must be F32, F16 or BF16");
   if (tensor.shape.size() != 2)

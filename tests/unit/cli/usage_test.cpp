@@ -2,6 +2,7 @@
 // and rule, nothing on stdout, nothing written.
 #include <algorithm>
 
+#include "checkpoint/conventions.hpp"
 #include "run_program.hpp"
 
 namespace dualgemm::test {
@@ -82,7 +83,8 @@ TEST_F(Usage, WrongRequestsAreRefused) {
       {{"verify", "--device", "gpu"}, {"did you mean cuda?"}},
       {{"plan", "--act", "gleu"}, {"did you mean gelu_erf?"}},
       {{"quantize", "w", "--out", "o", "--convention", "ggmll"},
-       {"'ggmll'; must be modelopt, compressed_tensors or ggml; did you mean ggml?"}},
+       {"'ggmll'; must be " + checkpoint::names_of(checkpoint::is_target) +
+        "; did you mean ggml?"}},
       {{"plan", "--device", "h20"}, {"'h20'", "did you mean h200?"}},
       {{"run", "w", "--activations", "a", "--device", "h200"}, {"\"h200\"", "must be one of"}},
       {{"run", "w", "--activations", "a", "--device", "cud"}, {"did you mean cuda?"}},

@@ -105,6 +105,11 @@ Status check_config(const QuantizeCommand& command, const std::string& from) {
   return checkpoint::config_with_quantization(*config, path, command.convention, {}).status();
 }
 
+// Does ModelOpt's own file belong beside config.json?
+bool writes_hf_config(const QuantizeCommand& command) {
+  return checkpoint::row_of(command.convention).config == checkpoint::ModelConfig::kModelOpt;
+}
+
 // config.json and hf_quant_config.json of the model: name and text.
 using Texts = std::vector<std::pair<std::string, std::string>>;
 Expected<Texts> config_texts(const QuantizeCommand& command, const std::string& from,
@@ -116,7 +121,7 @@ Expected<Texts> config_texts(const QuantizeCommand& command, const std::string& 
       checkpoint::config_with_quantization(*config, config_path, command.convention, report);
   if (!quantized) return quantized.status();
   Texts texts = {{"config.json", *quantized}};
-  if (command.convention == checkpoint::Convention::kModelOpt)
+  if (writes_hf_config(command))
     texts.emplace_back("hf_quant_config.json", checkpoint::hf_quant_config(report));
   return texts;
 }
@@ -129,8 +134,11 @@ struct ShardIndex {
 
 // Why loaders of models would not understand the result; empty: they do.
 std::string no_config_because(const QuantizeCommand& command) {
-  if (command.convention == checkpoint::Convention::kGgml)
-    return "ggml blocks have no quantization_config";
+  const checkpoint::ConventionRow& row = checkpoint::row_of(command.convention);
+  if (!has_model_config(row)) {
+    return std::string(row.name) + (holds_blocks(row.id) ? " blocks have" : " has") +
+           " no quantization_config";
+  }
   if (command.scale_layout != ScaleLayout::kLinear) return "loaders of models expect linear scales";
   return {};
 }
@@ -269,8 +277,7 @@ std::vector<std::string> outputs_of(const QuantizeCommand& command,
   const ConfigsBeside configs = configs_beside_file(command, in);
   if (to_folder || !configs.written) return {command.out};
   std::vector<std::string> paths = {command.out, configs.to + "/config.json"};
-  if (command.convention == checkpoint::Convention::kModelOpt)
-    paths.push_back(configs.to + "/hf_quant_config.json");
+  if (writes_hf_config(command)) paths.push_back(configs.to + "/hf_quant_config.json");
   return paths;
 }
 

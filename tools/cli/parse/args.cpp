@@ -17,6 +17,13 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
   return command;
 }
 
+// "a (default), b or c": the conventions that are written.
+std::string names_with_default(checkpoint::Convention convention) {
+  std::string names = checkpoint::names_of(checkpoint::is_target);
+  const std::string name = checkpoint::name_of(convention);
+  return names.insert(names.find(name) + name.size(), " (default)");
+}
+
 void add_info(CLI::App& app, InfoCommand& command) {
   CLI::App* sub =
       add_command(app, "info", "What this machine offers: device, instruction sets, measured peaks",
@@ -74,8 +81,8 @@ void add_quantize(CLI::App& app, QuantizeCommand& command) {
   sub->add_option("--out", command.out, "the NVFP4 checkpoint: safetensors, or a folder")
       ->type_name("FILE")
       ->required();
-  add_value(sub, "--convention", command.convention, parse_nvfp4_convention, "NAME",
-            "modelopt (default), compressed_tensors or ggml");
+  add_value(sub, "--convention", command.convention, parse_target_convention, "NAME",
+            names_with_default(checkpoint::Convention::kModelOpt));
   sub->add_option("--tensor", command.tensors, "only this tensor; may be repeated")
       ->type_name("NAME")
       ->expected(1)
@@ -127,9 +134,9 @@ void add_convert(CLI::App& app, ConvertCommand& command) {
   add_value(
       sub, "--nibble-order", command.nibble_order, parse_nibble_order, "ORDER",
       "of the output: low_even (even k in the low nibble, as nearly everywhere) or high_even");
-  add_value(sub, "--convention,--to", command.convention, parse_nvfp4_convention, "NAME",
-            "of the output: modelopt, compressed_tensors or ggml");
-  add_value(sub, "--from", command.from, parse_nvfp4_convention, "NAME",
+  add_value(sub, "--convention,--to", command.convention, parse_target_convention, "NAME",
+            "of the output: " + checkpoint::names_of(checkpoint::is_target));
+  add_value(sub, "--from", command.from, parse_source_convention, "NAME",
             "refuse the input unless it is of this convention");
   add_value(sub, "--from-scale-layout", command.from_scale_layout, parse_scale_layout, "LAYOUT",
             "of the input, when its metadata do not say (default linear)");
@@ -298,8 +305,7 @@ Status check(const ConvertCommand&) { return {}; }
 Status check(const ValidateCommand&) { return {}; }
 
 Status check(const QuantizeCommand& command) {
-  if (command.convention == checkpoint::Convention::kGgml &&
-      command.scale_layout != ScaleLayout::kLinear) {
+  if (holds_blocks(command.convention) && command.scale_layout != ScaleLayout::kLinear) {
     return Status::invalid("--scale-layout", name_of(command.scale_layout),
                            "ggml blocks hold their scales: linear only");
   }

@@ -44,6 +44,14 @@ Status append_range(const std::string& text, std::vector<int64_t>& values) {
   return {};
 }
 
+Expected<checkpoint::Convention> parse_convention_of(
+    const std::string& text, bool (*is_one)(const checkpoint::ConventionRow&)) {
+  const Expected<checkpoint::Convention> convention =
+      checkpoint::parse_convention(with_underscores(text));
+  if (convention && is_one(checkpoint::row_of(*convention))) return convention;
+  return bad_value(text, "must be " + checkpoint::names_of(is_one));
+}
+
 }  // namespace
 
 std::vector<std::string> split(const std::string& text, char separator) {
@@ -150,14 +158,11 @@ Expected<std::vector<StrategyId>> parse_strategy_list(const std::string& text) {
   return strategies;
 }
 
-Expected<checkpoint::Convention> parse_nvfp4_convention(const std::string& text) {
-  const Expected<checkpoint::Convention> convention =
-      checkpoint::parse_convention(with_underscores(text));
-  if (!convention || *convention == checkpoint::Convention::kPlain ||
-      *convention == checkpoint::Convention::kTorchao) {
-    return bad_value(text, "must be modelopt, compressed_tensors or ggml");
-  }
-  return convention;
+Expected<checkpoint::Convention> parse_target_convention(const std::string& text) {
+  return parse_convention_of(text, checkpoint::is_target);
+}
+Expected<checkpoint::Convention> parse_source_convention(const std::string& text) {
+  return parse_convention_of(text, checkpoint::is_nvfp4);
 }
 
 Expected<checkpoint::NibbleOrder> parse_nibble_order(const std::string& text) {

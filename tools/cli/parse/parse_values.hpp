@@ -35,7 +35,8 @@ Expected<std::vector<int64_t>> parse_int_list(const std::string& text);
 Expected<std::vector<StrategyId>> parse_strategy_list(
     const std::string& text);  // "fused,two_pass" or "all"
 // The library's spellings, with '-' accepted for '_'.
-Expected<checkpoint::Convention> parse_nvfp4_convention(const std::string& text);  // not "plain"
+Expected<checkpoint::Convention> parse_target_convention(const std::string& text);  // written
+Expected<checkpoint::Convention> parse_source_convention(const std::string& text);  // NVFP4, read
 Expected<checkpoint::NibbleOrder> parse_nibble_order(const std::string& text);
 Expected<checkpoint::StackedOrder> parse_stacked_order(const std::string& text);
 
