@@ -20,7 +20,7 @@ std::string header(const std::string& descr, const std::string& shape) {
   return "{'descr': " + descr + ", 'fortran_order': False, 'shape': " + shape + ", }\n";
 }
 
-Expected<TensorView> parse(const std::string& bytes, const NpyOptions& options = {}) {
+Expected<TensorView> parse_header(const std::string& bytes, const NpyOptions& options = {}) {
   return parse_npy(as_bytes(bytes), "dir/test.npy", options);
 }
 
@@ -36,7 +36,7 @@ std::string numpy_file() {
 TEST(NpyTest, ReadsAndWritesWhatNumpyWrites) {
   const std::string bytes = numpy_file();
   ASSERT_EQ(bytes.size(), 128u + 24u);
-  const Expected<TensorView> tensor = parse(bytes);
+  const Expected<TensorView> tensor = parse_header(bytes);
   ASSERT_TRUE(tensor.ok()) << tensor.status().message();
   EXPECT_EQ(tensor->name, "test");
   EXPECT_EQ(tensor->dtype, ElementType::kF32);
@@ -59,7 +59,7 @@ TEST(NpyTest, EveryTypeAndVersion) {
     const std::string data(static_cast<size_t>(bits_of(type) / 8 * 3), 'x');
     for (const int version : {1, 2, 3}) {
       const std::string bytes = npy_bytes(header(descr, "(3,)"), data, version);
-      const Expected<TensorView> tensor = parse(bytes);
+      const Expected<TensorView> tensor = parse_header(bytes);
       ASSERT_TRUE(tensor.ok()) << descr << tensor.status().message();
       EXPECT_EQ(tensor->dtype, type) << descr;
       EXPECT_EQ(test::to_text(tensor->data), data);
@@ -69,13 +69,13 @@ TEST(NpyTest, EveryTypeAndVersion) {
 
 TEST(NpyTest, SixteenBitsAreBf16OnRequest) {
   const std::string bytes = npy_bytes(header("'<u2'", "(1,)"), std::string("\xC0\x3F", 2));
-  EXPECT_EQ(parse(bytes)->dtype, ElementType::kU16);
-  const Expected<TensorView> tensor = parse(bytes, {.u2_is_bf16 = true});
+  EXPECT_EQ(parse_header(bytes)->dtype, ElementType::kU16);
+  const Expected<TensorView> tensor = parse_header(bytes, {.u2_is_bf16 = true});
   EXPECT_EQ(*decode_to_f32(*tensor), std::vector<float>{1.5f});
   const std::string opaque = npy_bytes(header("'|V2'", "(1,)"), "xx");
-  EXPECT_EQ(parse(opaque, {.u2_is_bf16 = true})->dtype, ElementType::kBF16);
-  EXPECT_TRUE(fails_with(parse(opaque).status(), StatusCode::kUnsupported, "V2"));
-  EXPECT_TRUE(fails_with(parse(opaque).status(), StatusCode::kUnsupported, "--u2-is-bf16"));
+  EXPECT_EQ(parse_header(opaque, {.u2_is_bf16 = true})->dtype, ElementType::kBF16);
+  EXPECT_TRUE(fails_with(parse_header(opaque).status(), StatusCode::kUnsupported, "V2"));
+  EXPECT_TRUE(fails_with(parse_header(opaque).status(), StatusCode::kUnsupported, "--u2-is-bf16"));
 }
 
 TEST(NpyTest, LiteralsInEveryLegalSpelling) {
@@ -86,14 +86,15 @@ TEST(NpyTest, LiteralsInEveryLegalSpelling) {
       "{'descr':'<u2','fortran_order':False,'shape':(002,3)}",
   };
   for (const char* text : headers) {
-    const Expected<TensorView> tensor = parse(npy_bytes(text, "abcdefghijkl"));
+    const Expected<TensorView> tensor = parse_header(npy_bytes(text, "abcdefghijkl"));
     ASSERT_TRUE(tensor.ok()) << text << tensor.status().message();
     EXPECT_EQ(tensor->shape, (std::vector<int64_t>{2, 3})) << text;
   }
-  EXPECT_EQ(parse(npy_bytes(header("'|u1'", "()"), "x"))->shape.size(), 0u);
-  EXPECT_EQ(parse(npy_bytes(header("'|u1'", "(0, 7)"), ""))->elements(), 0);
+  EXPECT_EQ(parse_header(npy_bytes(header("'|u1'", "()"), "x"))->shape.size(), 0u);
+  EXPECT_EQ(parse_header(npy_bytes(header("'|u1'", "(0, 7)"), ""))->elements(), 0);
   // With one axis both orders are the same.
-  EXPECT_TRUE(parse(npy_bytes("{'descr':'|u1','fortran_order':True,'shape':(2,)}", "xy")).ok());
+  EXPECT_TRUE(
+      parse_header(npy_bytes("{'descr':'|u1','fortran_order':True,'shape':(2,)}", "xy")).ok());
 }
 
 TEST(NpyTest, UnsupportedArraysSaySo) {
@@ -107,7 +108,7 @@ TEST(NpyTest, UnsupportedArraysSaySo) {
       {npy_bytes(header("'<f4'", "(1,)"), "xxxx", 4), "version 4.0"},
   };
   for (const auto& [bytes, message] : cases) {
-    EXPECT_TRUE(fails_with(parse(bytes).status(), StatusCode::kUnsupported, message));
+    EXPECT_TRUE(fails_with(parse_header(bytes).status(), StatusCode::kUnsupported, message));
   }
 }
 
@@ -150,20 +151,21 @@ TEST(NpyTest, HostileFilesAreRefusedWithAReason) {
       {npy_bytes(header("'<f4'", "(1,)"), "xxxxx"), "5 bytes"},
   };
   for (const auto& [bytes, message] : cases) {
-    EXPECT_TRUE(fails_with(parse(bytes).status(), StatusCode::kCorruptFile, message)) << bytes;
+    EXPECT_TRUE(fails_with(parse_header(bytes).status(), StatusCode::kCorruptFile, message))
+        << bytes;
   }
 }
 
 TEST(NpyTest, EveryPrefixIsRefusedAndNoFlippedBitReachesOutside) {
   const std::string bytes = numpy_file();
   for (size_t size = 0; size < bytes.size(); ++size)
-    EXPECT_FALSE(parse(bytes.substr(0, size)).ok());
-  EXPECT_FALSE(parse(bytes + "x").ok());
+    EXPECT_FALSE(parse_header(bytes.substr(0, size)).ok());
+  EXPECT_FALSE(parse_header(bytes + "x").ok());
   int accepted = 0;
   for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
     std::string flipped = bytes;
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << (bit % 8)));
-    const Expected<TensorView> tensor = parse(flipped);
+    const Expected<TensorView> tensor = parse_header(flipped);
     if (!tensor) continue;
     ++accepted;
     EXPECT_LE(tensor->data.data() + tensor->data.size(), as_bytes(flipped).data() + flipped.size());
