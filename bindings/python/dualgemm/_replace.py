@@ -26,7 +26,7 @@ def set_module(model: nn.Module, name: str, module: nn.Module) -> None:
     setattr(model.get_submodule(parent), last, module)
 
 
-def warn_left(left: dict[str, str], before: str = "", stacklevel: int = 3) -> None:
+def warn_left(left: dict[str, str], before: str = "", stacklevel: int = 4) -> None:
     """One warning that names what was left, and why."""
     if not left and not before:
         return

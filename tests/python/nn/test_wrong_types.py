@@ -238,6 +238,26 @@ def test_an_argument_of_a_wrong_kind_is_named(kind: str, every_call: dict[str, C
     assert not wrong, "\n".join(wrong)
 
 
+# Checks of arguments stand between a caller and the function; a warning is about the caller's line.
+@only_on_cpu
+def test_warnings_name_the_callers_file(tmp_path: pathlib.Path) -> None:
+    class Odd(MLP):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return super().forward(x) * 2
+
+    with pytest.warns(UserWarning, match="left as they are") as caught:
+        model = Model()
+        model.mlp = Odd()
+        dg.replace_mlps(model)
+    assert [one.filename for one in caught] == [__file__]
+    with pytest.warns(UserWarning, match="left as they are") as caught:
+        model = torch.nn.Module()
+        model.mlp, model.layer = MLP(), Model()
+        model.layer.mlp = Odd()
+        dg.from_pretrained(model, checkpoint(tmp_path), match=r"(layer\.)?mlp")
+    assert [one.filename for one in caught] == [__file__]
+
+
 @only_on_cpu
 @pytest.mark.parametrize(
     "call,parameter",

@@ -206,6 +206,6 @@ def _load_checkpoint(
         loading.linears()
     model.tie_weights()
     loading.check_complete(folder, files)
-    warn_left({name: f"matrix by matrix: {reason}" for name, reason in loading.plain_matrices.items()}, stacklevel=4)
+    warn_left({name: f"matrix by matrix: {reason}" for name, reason in loading.plain_matrices.items()}, stacklevel=5)
     mark_for_saving(model)
     return model
