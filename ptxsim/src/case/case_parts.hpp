@@ -24,7 +24,7 @@ struct CaseSource {
   std::string folder;
   const CaseTarget* target = nullptr;
   uint64_t bytes_left = kMostCaseBytes;
-  std::map<std::string, ValueFile> value_files;  // by path: each is read once
+  std::map<std::string, ValueFile> value_files = {};  // by path: each is read once
 
   void claim(const JsonNode& node, uint64_t bytes);  // refuses what is more than is left
   std::vector<std::byte> read_file(const JsonNode& name);
