@@ -58,6 +58,37 @@ void fill_rest(CaseBuffer& buffer, const JsonNode& node, uint64_t count, CaseSou
     append(buffer.data, is_random ? random() : iota ? i : fill, bytes);
 }
 
+// Values that a case lists, packs into a text, or names with their file.
+Patterns read_listed(const JsonNode& node, ElementType type, CaseSource& source) {
+  Patterns patterns;
+  if (!node.is_text()) {
+    for (const JsonNode& value : node.list())
+      patterns.push_back(value.is_null() ? std::nullopt : std::optional(read_pattern(value, type)));
+    return patterns;
+  }
+  if (node.text().find('#') == std::string::npos) {
+    const PackedFormat format{.type = type};
+    if (const auto error = read_packed(node.text(), format, patterns)) node.fail(error->reason);
+    return patterns;
+  }
+  const NamedValues& values = source.read_values(node);
+  if (values.type != type)
+    node.fail(
+        fmt::format("'{}' has the type {}; the buffer has another", node.text(), values.type_name));
+  return values.patterns;
+}
+
+void read_initial(CaseBuffer& buffer, const JsonNode& node, CaseSource& source) {
+  const Patterns patterns = read_listed(node, buffer.type, source);
+  const unsigned bytes = bytes_of(buffer.type);
+  source.claim(node, patterns.size() * bytes);
+  buffer.data.reserve(patterns.size() * bytes);
+  for (size_t i = 0; i < patterns.size(); ++i) {
+    if (!patterns[i]) node.fail(fmt::format("value {} is open; that is for \"expect\" alone", i));
+    append(buffer.data, *patterns[i], bytes);
+  }
+}
+
 void read_contents(CaseBuffer& buffer, const JsonNode& node, CaseSource& source) {
   const unsigned bytes = bytes_of(buffer.type);
   if (node.has("file")) {
@@ -67,9 +98,7 @@ void read_contents(CaseBuffer& buffer, const JsonNode& node, CaseSource& source)
     return;
   }
   if (node.has("values")) {
-    for (const JsonNode& value : node.at("values").list())
-      append(buffer.data, read_pattern(value, buffer.type), bytes);
-    source.claim(node.at("values"), buffer.data.size());
+    read_initial(buffer, node.at("values"), source);
     if (!node.has("count")) return;
   }
   if (node.has("bytes"))
@@ -82,11 +111,7 @@ void read_contents(CaseBuffer& buffer, const JsonNode& node, CaseSource& source)
 
 void read_expected(CaseBuffer& buffer, const JsonNode& node, CaseSource& source) {
   const unsigned bytes = bytes_of(buffer.type);
-  if (node.has("expect")) {
-    for (const JsonNode& value : node.at("expect").list())
-      buffer.expect.push_back(value.is_null() ? std::nullopt
-                                              : std::optional(read_pattern(value, buffer.type)));
-  }
+  if (node.has("expect")) buffer.expect = read_listed(node.at("expect"), buffer.type, source);
   if (node.has("expect_file")) {
     const std::vector<std::byte> data = source.read_file(node.at("expect_file"));
     for (size_t i = 0; i + bytes <= data.size(); i += bytes) {
@@ -115,32 +140,60 @@ void CaseSource::claim(const JsonNode& node, uint64_t bytes) {
 }
 
 std::vector<std::byte> CaseSource::read_file(const JsonNode& name) {
-  const std::string path = (std::filesystem::path(folder) / name.text()).string();
+  return read_file(name, name.text());
+}
+
+std::vector<std::byte> CaseSource::read_file(const JsonNode& node, const std::string& name) {
+  const std::string path = (std::filesystem::path(folder) / name).string();
   std::error_code none;
   std::ifstream file(path, std::ios::binary);
   if (!file || !std::filesystem::is_regular_file(path, none))
-    name.fail(fmt::format("cannot read '{}'", path));
+    node.fail(fmt::format("cannot read '{}'", path));
   const uint64_t bytes = std::filesystem::file_size(path, none);
-  claim(name, bytes);
+  claim(node, bytes);
   std::vector<std::byte> data(bytes);
   file.read(reinterpret_cast<char*>(data.data()), static_cast<std::streamsize>(bytes));
-  if (!file) name.fail(fmt::format("cannot read '{}'", path));
+  if (!file) node.fail(fmt::format("cannot read '{}'", path));
   return data;
 }
 
-ElementType read_element_type(const JsonNode& node) {
-  static const std::map<std::string, ElementType> kNames = {
+const NamedValues& CaseSource::read_values(const JsonNode& reference) {
+  const size_t mark = reference.text().rfind('#');
+  const std::string file = reference.text().substr(0, mark);
+  const std::string name = reference.text().substr(mark + 1);
+  auto found = value_files.find(file);
+  if (found == value_files.end()) {
+    const std::vector<std::byte> bytes = read_file(reference, file);
+    if (bytes.size() > kMostValueFileBytes)
+      reference.fail(fmt::format("'{}' has {} bytes; a file of values has at most {}", file,
+                                 bytes.size(), kMostValueFileBytes));
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const std::string path = (std::filesystem::path(folder) / file).string();
+    found = value_files.emplace(file, read_value_file(text, path)).first;
+  }
+  const auto values = found->second.find(name);
+  if (values != found->second.end()) return values->second;
+  std::string names;
+  for (const auto& [known, unused] : found->second) names += (names.empty() ? "" : ", ") + known;
+  reference.fail(fmt::format("'{}' has no values '{}'; it has: {}", file, name, names));
+}
+
+std::optional<ElementType> element_type_named(std::string_view name) {
+  static const std::map<std::string_view, ElementType> kNames = {
       {"u8", ElementType::kU8},     {"s8", ElementType::kS8},   {"u16", ElementType::kU16},
       {"s16", ElementType::kS16},   {"u32", ElementType::kU32}, {"s32", ElementType::kS32},
       {"u64", ElementType::kU64},   {"s64", ElementType::kS64}, {"f16", ElementType::kF16},
       {"bf16", ElementType::kBf16}, {"f32", ElementType::kF32}, {"f64", ElementType::kF64},
       {"b8", ElementType::kU8},     {"b16", ElementType::kU16}, {"b32", ElementType::kU32},
       {"b64", ElementType::kU64}};
-  const auto found = kNames.find(node.text());
-  if (found == kNames.end())
-    node.fail(fmt::format("type '{}' is unknown; u8 .. s64, b8 .. b64, f16, bf16, f32 or f64",
-                          node.text()));
-  return found->second;
+  const auto found = kNames.find(name);
+  return found == kNames.end() ? std::nullopt : std::optional(found->second);
+}
+
+ElementType read_element_type(const JsonNode& node) {
+  const auto type = element_type_named(node.text());
+  if (!type) node.fail(fmt::format("type '{}' is unknown; {}", node.text(), kElementTypes));
+  return *type;
 }
 
 uint64_t read_pattern(const JsonNode& value, ElementType type) {

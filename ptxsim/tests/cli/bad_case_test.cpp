@@ -73,6 +73,31 @@ INSTANTIATE_TEST_SUITE_P(
                 "'X1' is no rule such as R1"}),
     [](const auto& info) { return info.param.name; });
 
+TEST_F(Program, RefusesAFileOfValuesWhereItIsWrong) {
+  write("c.json", replaced(kCase, "[0, 2, 4, 6]", "\"c.values#out\""));
+  expect_refused(run(), "c.json:3:68", "buffers[1].expect: cannot read './c.values'");
+  write("c.values", "out: u32 2\n0 2\n4 6\n");
+  expect_refused(run(), "./c.values:3:1", "more than 2 values");
+  write("c.values", "in: u32 2\n0 2\n");
+  expect_refused(run(), "c.json:3:68", "'c.values' has no values 'out'; it has: in");
+}
+
+TEST_F(Program, ReadsValuesBesideTheCaseAndNotWhereItRuns) {
+  std::filesystem::create_directory(path("sub"));
+  write("sub/c.json", replaced(kCase, "[0, 2, 4, 6]", "\"c.values#out\""));
+  write("sub/c.values", "out: u32 32\n0..62/2\n");
+  const std::vector<std::string> right{"run", "k.ptx", "--case", "sub/c.json"};
+  EXPECT_EQ(start(right).exit_code, 0) << start(right);
+  std::istringstream lines(kCase);
+  std::string text;
+  for (std::string line; std::getline(lines, line);) text += "//! " + line + "\n";
+  write("sub/k.ptx", replaced(text, "[0, 2, 4, 6]", "\"c.values#out\"") + kKernel);
+  EXPECT_EQ(start({"run", "sub/k.ptx"}).exit_code, 0);
+  EXPECT_EQ(start({"run", path("sub/k.ptx").string()}).exit_code, 0);
+  write("sub/c.values", "out: u32 4 hex\n0 2 4 7\n");
+  EXPECT_EQ(start({"run", "sub/k.ptx"}).exit_code, 1);
+}
+
 // What the entry and the hardware allow: refused at the line of the entry.
 class BadLaunch : public Program, public testing::WithParamInterface<BadText> {};
 
