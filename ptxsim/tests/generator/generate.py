@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes the expected values of PTX cases (ptxsim/tests/insn/*.ptx) from models of the instructions that share nothing
-with ptxsim: written from the text of the PTX ISA, in integers and fractions, one module for each family. Inputs and the
-kernel's text stay as they are. `null` among the expected values means that PTX leaves the value open.
+with ptxsim: written from the text of the PTX ISA, in integers and fractions, one module for each family. Written are
+the arrays of the files of values beside the cases (*.values); inputs, the kernel's text and expected values that stand
+in the case itself are compared and stay. An open value (`-`, `null`) means that PTX leaves it open.
 
 Usage: generate.py [--check | --list] [files...]    --check: writes nothing, exits 1 where a file is not current
 """
@@ -9,7 +10,6 @@ import argparse
 import glob
 import json
 import os
-import re
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -23,23 +23,19 @@ import tma  # noqa: E402
 import video  # noqa: E402,F401
 import warp  # noqa: E402,F401
 import warpgroup  # noqa: E402,F401
+from case_values import Reader, WIDTHS  # noqa: E402
 from threads import BUFFER_BASE, Kernel, NotModelled, Threads  # noqa: E402
 
 CASES = os.path.join(os.path.dirname(HERE), 'insn')
 MARK = '// Expected values: written by ptxsim/tests/generator/generate.py; do not edit.'
-WIDTHS = {'u8': 1, 's8': 1, 'u16': 2, 's16': 2, 'u32': 4, 's32': 4, 'u64': 8, 's64': 8}
-TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,:{}\[\]"]+|[,:{}\[\]]')
-
-
-def header_lines(text):
-    return [i for i, line in enumerate(text) if line.startswith('//!')]
+MODELLED = ('u8', 's8', 'u16', 's16', 'u32', 's32', 'u64', 's64')
 
 
 def bits(value, width):
     return (int(value, 0) if isinstance(value, str) else value) & ((1 << 8 * width) - 1)
 
 
-def run_model(case, text):
+def run_model(case, text, reader):
     """The bytes of every buffer after the kernel, by name."""
     if case.get('grid', [1, 1, 1]) != [1, 1, 1] or 'cluster' in case:
         raise NotModelled('more than one CTA')
@@ -49,12 +45,12 @@ def run_model(case, text):
         raise NotModelled('block')
     buffers, address = {}, BUFFER_BASE
     for b in case.get('buffers', []):
-        width = WIDTHS.get(b.get('type'))
-        if width is None:
+        if b.get('type') not in MODELLED:
             raise NotModelled('type %s' % b.get('type'))
-        count = b.get('count', len(b.get('values', [])))
+        width = WIDTHS[b['type']]
+        values = reader.patterns(b.get('values', []), b['type'])
+        count = b.get('count', len(values))
         data = bytearray(width * count)
-        values = b.get('values', [])
         if 'iota' in b:
             values = list(range(count))
         if 'fill' in b:
@@ -78,61 +74,35 @@ def run_model(case, text):
     return {name: data for name, (_, data) in buffers.items()}
 
 
-def expected_tokens(header):
-    """(buffer index, position in the list, start, end) of each expected value in the header's text."""
-    found, stack, key, last, buffer = [], [], None, None, -1
-    index = 0
-    for m in TOKEN.finditer(header):
-        token = m.group()
-        if token in '[{':
-            stack.append((token, key))
-            if len(stack) == 3 and stack[1][1] == 'buffers' and token == '{':
-                buffer += 1
-            index = 0
-        elif token in ']}':
-            stack.pop()
-        elif token == ':':
-            key = json.loads(last)
-        elif token != ',' and stack and stack[-1] == ('[', 'expect'):
-            found.append((buffer, index, m.start(), m.end()))
-            index += 1
-        last = token
-    return found
+def read(path):
+    with open(path) as file:
+        return file.read()
 
 
-def current_text(path):
-    """The file as the models say it should be."""
-    lines = open(path).read().split('\n')
-    where = header_lines(lines)
-    header = '\n'.join('   ' + lines[i][3:] for i in where)
-    case = json.loads(header)
+def current(path):
+    """What the models say of a case: its files of values with their text, and the buffers whose expected values stand
+    in the case itself and are wrong."""
+    lines = read(path).split('\n')
+    case = json.loads('\n'.join(line[3:] for line in lines if line.startswith('//!')) or '{}')
     if not case.get('buffers') or 'expect_error' in case or 'expect_reports' in case:
         raise NotModelled('a case of errors')
-    tokens = expected_tokens(header)
-    if not tokens:
+    if not any(b.get('expect') for b in case['buffers']):
         raise NotModelled('no expected values')
-    body = '\n'.join(line for line in lines if not line.startswith('//!'))
-    memory = run_model(case, body)
-    pieces, end = [], 0
-    for buffer, index, start, stop in tokens:
-        description = case['buffers'][buffer]
-        width = WIDTHS[description['type']]
-        value = int.from_bytes(memory[description['name']][index * width:(index + 1) * width], 'little')
-        token = header[start:stop]
-        if token == 'null':
-            continue
-        if token.startswith('"'):
-            token = '"0x%0*x"' % (len(token) - 4, value)
-        else:
-            token = str(value - (1 << 8 * width) if token.startswith('-') and value >> (8 * width - 1) else value)
-        pieces += [header[end:start], token]
-        end = stop
-    header = ''.join(pieces) + header[end:]
-    new = ['//!' + line[3:] for line in header.split('\n')]
-    lines[where[0]:where[-1] + 1] = new
-    if MARK not in lines:
-        lines.insert(where[0], MARK)
-    return '\n'.join(lines)
+    reader = Reader(os.path.dirname(path))
+    memory = run_model(case, '\n'.join(line for line in lines if not line.startswith('//!')), reader)
+    wrong = []
+    for b in case['buffers']:
+        said = b.get('expect', [])
+        width = WIDTHS[b['type']]
+        expected = reader.patterns(said, b['type'], b.get('count'))
+        data = memory[b['name']]
+        values = [None if e is None else int.from_bytes(data[i * width:(i + 1) * width], 'little')
+                  for i, e in enumerate(expected)]
+        if isinstance(said, str) and '#' in said:
+            expected[:] = values  # what the file's text() has
+        elif values != expected:
+            wrong.append(b['name'])
+    return {os.path.join(reader.folder, name): file.text() for name, file in reader.files.items()}, wrong
 
 
 def main():
@@ -141,14 +111,14 @@ def main():
     arguments.add_argument('--list', action='store_true', help='which cases the models cover, and why not the others')
     arguments.add_argument('files', nargs='*')
     args = arguments.parse_args()
-    stale = covered = 0
+    stale = covered = by_hand = 0
     for path in args.files or sorted(glob.glob(os.path.join(CASES, '*.ptx'))):
-        text = open(path).read()
+        text = read(path)
         marked = MARK in text
         if not marked and args.check:
             continue
         try:
-            new = current_text(path)
+            files, wrong = current(path)
         except NotModelled as reason:
             if args.list:
                 print('%s: not covered: %s' % (os.path.basename(path), reason))
@@ -157,18 +127,27 @@ def main():
                 stale += 1
             continue
         covered += 1
+        differing = {name: new for name, new in files.items() if not os.path.exists(name) or new != read(name)}
         if args.list:
-            same = new.replace(MARK + '\n', '') == text.replace(MARK + '\n', '')
-            print('%s: covered%s' % (os.path.basename(path), '' if same else ', and differs'))
-        elif new != text:
-            stale += 1
-            if args.check:
-                print('%s: not current; run ptxsim/tests/generator/generate.py' % path)
-            else:
-                open(path, 'w').write(new)
-    print('generated PTX cases: %d passed, %d failed' % (covered - stale if args.check else covered,
-                                                         stale if args.check else 0))
-    return 1 if args.check and stale else 0
+            print('%s: covered%s' % (os.path.basename(path), ', and differs' if differing or wrong else ''))
+            continue
+        for buffer in wrong:
+            print('%s: buffer %s: the expected values in the case are wrong; mend them' % (path, buffer))
+        by_hand += bool(wrong)
+        stale += bool(differing or wrong)
+        if args.check and differing:
+            print('%s: not current; run ptxsim/tests/generator/generate.py' % path)
+        if args.check:
+            continue
+        for name, new in differing.items():
+            with open(name, 'w') as file:
+                file.write(new)
+        if not marked:
+            with open(path, 'w') as file:
+                file.write(text.replace('//!', MARK + '\n//!', 1))
+    print('generated PTX cases: %d passed, %d failed' % (covered - (stale if args.check else by_hand),
+                                                         stale if args.check else by_hand))
+    return 1 if by_hand or (args.check and stale) else 0
 
 
 if __name__ == '__main__':

@@ -257,5 +257,25 @@ TEST_F(ValuesOfACase, StandInAFileOfBoundedSize) {
   expect_refused(R"("values": "x.values#a")", "a file of values has at most 67108864");
 }
 
+// Files of values in the tree belong to a case, which uses all of them.
+TEST(ValueFile, OfTheTestsAreUsed) {
+  size_t files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(PTXSIM_TEST_FOLDER)) {
+    if (entry.path().extension() != ".values") continue;
+    const auto read = [](const fs::path& path) {
+      std::ostringstream text;
+      text << std::ifstream(path, std::ios::binary).rdbuf();
+      return text.str();
+    };
+    const std::string json = case_text(read(fs::path(entry.path()).replace_extension(".ptx")));
+    const std::string name = entry.path().filename().string();
+    for (const auto& [array, unused] : read_value_file(read(entry.path()), name))
+      EXPECT_NE(json.find("\"" + name + "#" + array + "\""), std::string::npos)
+          << name << "#" << array;
+    ++files;
+  }
+  EXPECT_GT(files, 150u);
+}
+
 }  // namespace
 }  // namespace ptxsim
