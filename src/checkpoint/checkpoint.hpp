@@ -1,5 +1,5 @@
-// Weights of linear layers and gated MLPs as checkpoints keep them: conventions.hpp has the names and
-// what the tensors hold.
+// Weights of linear layers and gated MLPs as checkpoints keep them: conventions.hpp has the names
+// and what the tensors hold.
 //
 // Metadata keys say where a file deviates from linear scales and low nibble = even k, and mark ggml
 // blocks: names and shapes alone cannot.

@@ -1,22 +1,23 @@
-// The conventions in which checkpoints keep the weights of a linear layer: one row each, which every
-// reader, writer and option asks. One more is an enumerator here and a row in conventions.cpp.
+// The conventions in which checkpoints keep the weights of a linear layer: one row each, which
+// every reader, writer and option asks. One more is an enumerator here and a row in
+// conventions.cpp.
 //
 // What a row's tensors hold:
 //
 //   values         F32, F16 or BF16 [N, K]
 //   codes          U8 [N, K/2] (or F4 [N, K])
 //   ggml blocks    U8 [N, K/64*36]: codes and scales of 64 values
-//   block scales   F8_E4M3 or U8, [N, K/16], or swizzled: [round_up(N, 128), round_up(K/16, 4)], the
-//                  same bytes flat, or as torchao shapes them. Where N and K leave no padding, a
-//                  matrix of scales is linear and a flat one swizzled, unless metadata or options
-//                  say otherwise.
+//   block scales   F8_E4M3 or U8, [N, K/16], or swizzled: [round_up(N, 128), round_up(K/16, 4)],
+//                  the same bytes flat, or as torchao shapes them. Where N and K leave no padding,
+//                  a matrix of scales is linear and a flat one swizzled, unless metadata or
+//                  options say otherwise.
 //   global scale   F32, shape [] or [1], in a stacked tensor also [2]
 //   input scale    the same, the global scale of A; may be missing
 //
 // Experts may be one tensor each of three extents [E, ...], the last two as above or, as ModelOpt
-// writes Llama-4 and gpt-oss, transposed: codes [E, K/2, N], scales [E, K/16, N]. Global scales then
-// are one, [E] (any shape), or [E, 2] when stacked. Such a tensor's name may be the module's own:
-// ConventionRow::parameter.
+// writes Llama-4 and gpt-oss, transposed: codes [E, K/2, N], scales [E, K/16, N]. Global scales
+// then are one, [E] (any shape), or [E, 2] when stacked. Such a tensor's name may be the module's
+// own: ConventionRow::parameter.
 #pragma once
 
 #include <cstddef>

@@ -15,8 +15,8 @@ Status check_expert_of(const Weight& weight, int64_t expert);
 // As slice_expert(), but the scalars stay as they are.
 Expected<Weight> slice_matrix(const Weight& weight, int64_t expert);
 
-// As load_weight(); with `expert` and tensors of several experts that one, of whose scalars alone is
-// read: experts that are asked for one after the other take as long as all of them together. A
+// As load_weight(); with `expert` and tensors of several experts that one, of whose scalars alone
+// is read: experts that are asked for one after the other take as long as all of them together. A
 // plain weight of several experts is not cut. Throws where memory lacks.
 Expected<Weight> load_weight_part(const TensorFile& file, const std::string& module,
                                   const WeightOptions& options,

@@ -20,13 +20,13 @@ struct GgufSplit {
   uint64_t tensors_here = 0;        // those left out, too
 };
 
-// One file, or one part of a model in several. Views into `file`, which must outlive the result. Shapes are row-major: GGUF's extents reversed.
-// NVFP4 tensors become U8 [..., K/64*36] and the metadata say so (kFormatKey); F32, F16, BF16, F64
-// and the integers are themselves; tensors of any other quantisation are in left_out().
-// general.alignment is used, general.architecture and general.name are kept as metadata, other
-// key-value pairs are not. Refused (kCorruptFile): lengths and counts beyond the file, unknown
-// value types, nested arrays, duplicate names, more than four extents, sizes that overflow, data
-// that is not aligned, leaves the file or overlaps.
+// One file, or one part of a model in several. Views into `file`, which must outlive the result.
+// Shapes are row-major: GGUF's extents reversed. NVFP4 tensors become U8 [..., K/64*36] and the
+// metadata say so (kFormatKey); F32, F16, BF16, F64 and the integers are themselves; tensors of any
+// other quantisation are in left_out(). general.alignment is used, general.architecture and
+// general.name are kept as metadata, other key-value pairs are not. Refused (kCorruptFile): lengths
+// and counts beyond the file, unknown value types, nested arrays, duplicate names, more than four
+// extents, sizes that overflow, data that is not aligned, leaves the file or overlaps.
 Expected<TensorFile> parse_gguf(std::span<const std::byte> file, const std::string& origin,
                                 GgufSplit* split = nullptr);
 

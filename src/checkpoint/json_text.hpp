@@ -1,6 +1,6 @@
-// JSON as Python's json module writes and reads it, which is what config.json of a model is: text in
-// UTF-8 by RFC 8259, and the numbers Infinity, -Infinity and NaN. Values are found, not converted:
-// what is copied or edited keeps every byte of theirs.
+// JSON as Python's json module writes and reads it, which is what config.json of a model is: text
+// in UTF-8 by RFC 8259, and the numbers Infinity, -Infinity and NaN. Values are found, not
+// converted: what is copied or edited keeps every byte of theirs.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +34,8 @@ Status check_json(std::string_view text, const std::string& origin);
 // What a value that is a string says; kCorruptFile where it is another value.
 Expected<std::string> json_string(std::string_view value, const std::string& where);
 
-// `text`, whose members these are, with `value` under `key`: in the place of the member that counts,
-// else behind the last one. Every other byte stays.
+// `text`, whose members these are, with `value` under `key`: in the place of the member that
+// counts, else behind the last one. Every other byte stays.
 std::string with_json_member(std::string_view text, const std::vector<JsonMember>& members,
                              std::string_view key, std::string_view value);
 

@@ -22,8 +22,8 @@ constexpr std::array kFamilies = {
     Family{"ffn_gate_exps", "ffn_up_exps", "ffn_gate_up_exps", "ffn_down_exps"}  // its experts
 };
 
-// GGUF's shared experts lie beside the experts: PREFIX.shexp stands for PREFIX.ffn_gate_shexp and so
-// on.
+// GGUF's shared experts lie beside the experts: PREFIX.shexp stands for PREFIX.ffn_gate_shexp and
+// so on.
 constexpr Family kShared = {"ffn_gate_shexp", "ffn_up_shexp", "ffn_gate_up_shexp",
                             "ffn_down_shexp"};
 constexpr std::string_view kSharedPrefix = "shexp";

@@ -37,8 +37,8 @@ bool may_have_nan(std::span<const uint8_t> scales) {
   return false;
 }
 
-// kCorruptFile where a block scale is NaN: every output that it touches would be. ggml's scales have
-// no NaN: unpacking judges them. `which`: the part of the tensor, for the message.
+// kCorruptFile where a block scale is NaN: every output that it touches would be. ggml's scales
+// have no NaN: unpacking judges them. `which`: the part of the tensor, for the message.
 Status check_block_scales(const TensorFile& file, const Weight& weight, const std::string& which) {
   if (weight.type != DataType::kE2M1 || !may_have_nan(weight.scales)) return {};
   const ScaleMap at(weight.scale_layout, weight.n, weight.k / kSfVec);

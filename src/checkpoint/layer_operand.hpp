@@ -10,8 +10,9 @@
 
 namespace dualgemm::checkpoint {
 
-// One matrix: the weight, or the wanted one of its `experts`, of which the tensors of all projections
-// of a layer hold the same number, 0 for one matrix. `memory` owns what is not in the file.
+// One matrix: the weight, or the wanted one of its `experts`, of which the tensors of all
+// projections of a layer hold the same number, 0 for one matrix. `memory` owns what is not in the
+// file.
 Expected<Weight> load_matrix(const TensorFile& file, const std::string& module, int64_t experts,
                              const LayerOptions& options, TensorFile& memory);
 
@@ -20,8 +21,8 @@ Status unpack_ggml(Weight& weight, TensorFile& memory);
 
 LayerOperand operand_of(const Weight& weight, float dequant_global_scale);
 
-// The numbers of tensor `name`, `rows` of them; where experts > 0, those of `expert`. None if there is
-// no such tensor.
+// The numbers of tensor `name`, `rows` of them; where experts > 0, those of `expert`. None if there
+// is no such tensor.
 Expected<std::vector<float>> load_bias(const TensorFile& file, const std::string& name,
                                        int64_t rows, int64_t experts,
                                        const std::optional<int64_t>& expert);

@@ -1,8 +1,8 @@
 // What our sm_100a kernels' tensor maps make the TMA unit load, byte by byte against those that
-// CUTLASS encodes for the same operands: its kernels nvfp4_1cta and nvfp4_2cta, case "range". Swizzle,
-// interleave and fill must be the same, and so must the address of every byte of a stage, which
-// extents and strides decide. L2 promotion is a hint, and the element type of codes may differ: ours
-// are bytes, CUTLASS's pairs of them, and both land packed.
+// CUTLASS encodes for the same operands: its kernels nvfp4_1cta and nvfp4_2cta, case "range".
+// Swizzle, interleave and fill must be the same, and so must the address of every byte of a stage,
+// which extents and strides decide. L2 promotion is a hint, and the element type of codes may
+// differ: ours are bytes, CUTLASS's pairs of them, and both land packed.
 #include <gtest/gtest.h>
 
 #include <array>

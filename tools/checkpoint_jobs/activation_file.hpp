@@ -42,8 +42,8 @@ Expected<CodedActivations> take_codes(const Weight& nvfp4, std::optional<ScaleLa
 // The one global scale of all batches; an error where they differ.
 Expected<float> one_global_scale(const CodedActivations& activations, const std::string& name);
 
-// Their values without the global scales, f16 or bf16: exactly, as the product of a code and a block
-// scale has at most 6 significant bits.
+// Their values without the global scales, f16 or bf16: exactly, as the product of a code and a
+// block scale has at most 6 significant bits.
 Expected<verify::AlignedBytes> values_of(const CodedActivations& activations, DataType type);
 
 }  // namespace dualgemm::checkpoint

@@ -41,8 +41,8 @@ Expected<std::string> choose_prefix(const TensorFile& file, const LayerSource& s
 Status check_no_bias_wanted(const Problem& request);
 
 // `request` says the types of A and D, scale layouts, activation and options; m, n, k, l, the
-// layouts of Gate and Up and their biases come from the files. When request.a is E2M1, float activations are
-// quantised: with the checkpoint's input scale, else with their own amax.
+// layouts of Gate and Up and their biases come from the files. When request.a is E2M1, float
+// activations are quantised: with the checkpoint's input scale, else with their own amax.
 Expected<LayerProblem> open_layer_problem(const LayerSource& source, const Problem& request,
                                           int threads = 0);
 

@@ -37,9 +37,10 @@ struct MlpFromFiles {
   std::vector<int32_t> offsets, counts;
 };
 
-// Activations: float or NVFP4, [..., K], or with `masked` [experts, rows, K]. NVFP4 is multiplied in
-// 16 bits, exactly, quantize_x or not. With quantize_x a float X is quantised with the checkpoint's
-// input scales, each expert's with its own; if one has none, each row with its amax. H has one scale for all experts: the largest of Down's input scales.
+// Activations: float or NVFP4, [..., K], or with `masked` [experts, rows, K]. NVFP4 is multiplied
+// in 16 bits, exactly, quantize_x or not. With quantize_x a float X is quantised with the
+// checkpoint's input scales, each expert's with its own; if one has none, each row with its amax. H
+// has one scale for all experts: the largest of Down's input scales.
 Expected<MlpFromFiles> open_mlp_problem(const LayerSource& source, const MlpRequest& request);
 
 }  // namespace dualgemm::checkpoint

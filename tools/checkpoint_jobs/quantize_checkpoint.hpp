@@ -12,7 +12,8 @@
 
 namespace dualgemm::checkpoint {
 
-// [..., K]: amax/(6*448) of these activations becomes the input scale of every weight with K columns.
+// [..., K]: amax/(6*448) of these activations becomes the input scale of every weight with K
+// columns.
 struct Calibration {
   checkpoint::TensorView activations;
   std::string origin;  // its file, for messages

@@ -1,5 +1,5 @@
-// Every convention through the command: what --from, --to and --convention take, and a layer of each
-// that is run, validated and converted to the same results.
+// Every convention through the command: what --from, --to and --convention take, and a layer of
+// each that is run, validated and converted to the same results.
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/safetensors.hpp"
 #include "run_program.hpp"
