@@ -14,8 +14,8 @@ constexpr int kRule = 16;
 
 }  // namespace
 
-void Sanitizer::State::note_use(BarrierObject& object, const Knower& who, uint32_t statement,
-                                bool by_operation) {
+void Sanitizer::State::note_use(BarrierObject& object, const ThreadKnowledge& who,
+                                uint32_t statement, bool by_operation) {
   if (by_operation) {
     const auto index = static_cast<uint32_t>(records.size() - 1);
     std::erase_if(object.operations,
@@ -32,7 +32,7 @@ void Sanitizer::State::note_use(BarrierObject& object, const Knower& who, uint32
 
 void Sanitizer::State::check_invalidation(const Execution& x, int lane, Cta& owner,
                                           const BarrierObject& object) {
-  const Knower who = knower(x, lane);
+  const ThreadKnowledge who = knowledge_of(x, lane);
   const auto add = [&](uint32_t statement, const std::string& other, Severity severity,
                        const char* what, const char* missing) {
     if (seen_before(kRule, severity, x.insn->statement, statement)) return;

@@ -128,14 +128,14 @@ Finding race(const GlobalAccess& access, const GlobalEntry& entry, Scope needed,
 
 }  // namespace
 
-bool Sanitizer::State::happened_before(const Knower& who, const GlobalEntry& entry) const {
+bool Sanitizer::State::happened_before(const ThreadKnowledge& who, const GlobalEntry& entry) const {
   if (entry.cluster == cluster.index) return ordered(who, entry.actor, entry.lanes, entry.epoch);
   const ClockValues* const known = foreign_clock(*who.clock, entry.cluster);
   return known != nullptr &&
          knows(known->order, index_of(entry.actor, 0), entry.lanes, entry.epoch);
 }
 
-bool Sanitizer::State::seen_by_proxy(const Knower& who, const GlobalEntry& entry,
+bool Sanitizer::State::seen_by_proxy(const ThreadKnowledge& who, const GlobalEntry& entry,
                                      ProxyClock proxy) const {
   const uint32_t first = index_of(entry.actor, 0);
   if (entry.cluster != cluster.index) {

@@ -141,7 +141,7 @@ bool Sanitizer::wants_global_accesses() const {
 void Sanitizer::global_access(const Execution& x, int lane, const MemoryAt& at, uint32_t bytes,
                               AccessKind kind) {
   State& s = *state_;
-  s.access_global({x, lane, kind, s.knower(x, lane), s.warp_of(x), &at}, at.offset, bytes);
+  s.access_global({x, lane, kind, s.knowledge_of(x, lane), s.warp_of(x), &at}, at.offset, bytes);
 }
 
 void Sanitizer::async_global_range(AsyncOp op, const Execution& x, uint64_t address, uint64_t bytes,
@@ -150,7 +150,7 @@ void Sanitizer::async_global_range(AsyncOp op, const Execution& x, uint64_t addr
   const uint32_t index = s.record_of_op[op.number];
   const Record& record = s.records[index];
   s.access_global(
-      {x, record.lane, kind, s.knower(x, record.lane), record.warp, nullptr, &record, index},
+      {x, record.lane, kind, s.knowledge_of(x, record.lane), record.warp, nullptr, &record, index},
       address, bytes);
 }
 
@@ -158,7 +158,7 @@ void Sanitizer::tensor_map_used(AsyncOp op, const Execution& x, uint64_t address
   State& s = *state_;
   const uint32_t index = s.record_of_op[op.number];
   const Record& record = s.records[index];
-  s.access_global({x, record.lane, AccessKind::kRead, s.knower(x, record.lane), record.warp,
+  s.access_global({x, record.lane, AccessKind::kRead, s.knowledge_of(x, record.lane), record.warp,
                    nullptr, &record, index, true, address},
                   address, kTensorMapBytes);
 }

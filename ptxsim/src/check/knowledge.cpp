@@ -12,13 +12,13 @@ bool knows(const std::vector<uint32_t>& clock, uint32_t first, uint32_t lanes, u
   return true;
 }
 
-bool Sanitizer::State::ordered(const Knower& who, uint32_t warp, uint32_t lanes,
+bool Sanitizer::State::ordered(const ThreadKnowledge& who, uint32_t warp, uint32_t lanes,
                                uint32_t epoch) const {
   if (who.warp == static_cast<int>(warp)) lanes &= ~(1u << who.lane);
   return knows(who.clock->order, index_of(warp, 0), lanes, epoch);
 }
 
-bool Sanitizer::State::seen_by_async(const Knower& who, uint32_t warp, uint32_t lanes,
+bool Sanitizer::State::seen_by_async(const ThreadKnowledge& who, uint32_t warp, uint32_t lanes,
                                      uint32_t epoch) const {
   if (who.warp == static_cast<int>(warp) && (lanes >> who.lane & 1) != 0) {
     if (who.own_async < epoch) return false;
@@ -34,7 +34,7 @@ bool Sanitizer::State::reached(const std::vector<uint32_t>& known, uint32_t warp
   return false;
 }
 
-bool Sanitizer::State::all_read(const Knower& who, const std::vector<uint32_t>& known,
+bool Sanitizer::State::all_read(const ThreadKnowledge& who, const std::vector<uint32_t>& known,
                                 const Record& load) const {
   if (load.all_read == 0) return false;
   return who.warp == static_cast<int>(load.warp) || reached(known, load.warp, load.all_read);

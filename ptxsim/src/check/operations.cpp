@@ -146,7 +146,7 @@ void Sanitizer::mbarrier_initialized(const Execution& x, int lane, Cta& owner, u
                    .lane = lane,
                    .owner = owner,
                    .kind = AccessKind::kWrite,
-                   .who = s.knower(x, lane),
+                   .who = s.knowledge_of(x, lane),
                    .warp = object.warp,
                    .begin = offset},
                   kMbarrierBytes, false);
@@ -158,7 +158,7 @@ void Sanitizer::mbarrier_used(const Execution& x, int lane, Cta& owner, uint32_t
   const bool is_remote = owner.rank != x.cta.rank;
   if (is_remote) s.check_remote(x, lane, owner, offset);
   BarrierObject& object = s.barriers[s.slot_of(barrier)];
-  const Knower who = s.knower(x, lane);
+  const ThreadKnowledge who = s.knowledge_of(x, lane);
   // The operation that this statement has issued uses it, or else the thread itself does.
   const bool by_operation =
       by_async_or_remote && !s.records.empty() && s.records.back().statement == x.insn->statement;
@@ -179,7 +179,7 @@ void Sanitizer::mbarrier_used(const Execution& x, int lane, Cta& owner, uint32_t
 // to all threads and to the async proxy. In its place the same barriers are enough as for ordinary
 // stores: what released and acquired, for threads; a proxy fence on the way, for the async proxy
 // and for other CTAs.
-void Sanitizer::State::check_initialized(const Execution& x, const Knower& who,
+void Sanitizer::State::check_initialized(const Execution& x, const ThreadKnowledge& who,
                                          const BarrierObject& object, bool must_be_visible,
                                          bool by_operation) {
   const bool is_own =
@@ -209,7 +209,7 @@ void Sanitizer::State::note_commitment(BarrierObject& object, uint32_t phase) {
       {phase, record.queue, record.sequence, static_cast<uint32_t>(records.size() - 1)});
 }
 
-void Sanitizer::State::note_remote_arrival(BarrierObject& object, const Knower& who,
+void Sanitizer::State::note_remote_arrival(BarrierObject& object, const ThreadKnowledge& who,
                                            uint32_t statement) {
   const uint32_t warp = static_cast<uint32_t>(who.warp);
   for (RemoteArrival& arrival : object.remote) {

@@ -228,7 +228,7 @@ Severity Sanitizer::State::severity_of_race(const Access& access, const ShadowEn
 // ended.
 void Sanitizer::State::check_remote(const Execution& x, int lane, const Cta& owner,
                                     uint32_t offset) {
-  const bool has_started = (knower(x, lane).clock->started >> owner.rank & 1) != 0;
+  const bool has_started = (knowledge_of(x, lane).clock->started >> owner.rank & 1) != 0;
   if (has_started && !owner.exited) return;
   if (seen_before(11, Severity::kError, x.insn->statement, x.insn->statement)) return;
   report(x, lane, x.insn->statement, "",

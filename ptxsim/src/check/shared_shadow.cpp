@@ -139,7 +139,7 @@ void Sanitizer::shared_access(const Execution& x, int lane, Cta& owner, uint32_t
   if (&owner != &x.cta) s.check_remote(x, lane, owner, offset);
   if (kind == AccessKind::kRead && s.follows_results) s.open_load();
   if (kind == AccessKind::kRead) s.follow_load(x);
-  Access access{x, lane, owner, kind, s.knower(x, lane), s.warp_of(x)};
+  Access access{x, lane, owner, kind, s.knowledge_of(x, lane), s.warp_of(x)};
   access.begin = offset;
   s.access_shared(access, bytes);
 }
@@ -148,7 +148,7 @@ void Sanitizer::shared_store(const Execution& x, int lane, Cta& owner, uint32_t 
                              uint32_t bytes, const std::byte* values) {
   State& s = *state_;
   if (&owner != &x.cta) s.check_remote(x, lane, owner, offset);
-  Access access{x, lane, owner, AccessKind::kWrite, s.knower(x, lane), s.warp_of(x)};
+  Access access{x, lane, owner, AccessKind::kWrite, s.knowledge_of(x, lane), s.warp_of(x)};
   access.begin = offset;
   access.values = values;
   s.access_shared(access, bytes);
@@ -175,8 +175,8 @@ void Sanitizer::State::access_shared_by(AsyncOp op, const Execution& x, Cta& own
   const uint32_t index = s.record_of_op[op.number];
   const Record& record = s.records[index];
   if (&owner != &x.cta) s.check_remote(x, record.lane, owner, offset);
-  s.access_shared({x, record.lane, owner, kind, s.knower(x, record.lane), record.warp, &record,
-                   index, offset, values},
+  s.access_shared({x, record.lane, owner, kind, s.knowledge_of(x, record.lane), record.warp,
+                   &record, index, offset, values},
                   bytes);
 }
 

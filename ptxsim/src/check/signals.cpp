@@ -90,8 +90,9 @@ void Sanitizer::State::receive_signals(const Execution& x, int lane, const Memor
       add_signal(received, signal);
 }
 
-bool Sanitizer::State::is_over_by_signal(const Knower& who, uint32_t of_cluster, uint32_t warp,
-                                         uint32_t lanes, uint32_t epoch, uint32_t load) {
+bool Sanitizer::State::is_over_by_signal(const ThreadKnowledge& who, uint32_t of_cluster,
+                                         uint32_t warp, uint32_t lanes, uint32_t epoch,
+                                         uint32_t load) {
   if (!has_signals || who.warp < 0) return false;
   const auto knows_of = [&](const Signal& signal) {
     uint32_t left = lanes;

@@ -49,8 +49,9 @@ struct WarpClocks {
   std::vector<Signal> signals;         // that its lanes received (signals.hpp)
 };
 
-// What somebody knows: a lane of a warp, or (warp < 0) all threads of a CTA together when it ends.
-struct Knower {
+// What a thread knows of others: a lane of a warp, or (warp < 0) all threads of a CTA together when
+// it ends.
+struct ThreadKnowledge {
   const ClockValues* clock;
   int warp = -1;
   int lane = -1;
@@ -175,7 +176,7 @@ struct Access {
   int lane;
   const Cta& owner;
   AccessKind kind;
-  Knower who;
+  ThreadKnowledge who;
   uint32_t warp;
   const Record* record = nullptr;
   uint32_t record_index = kNobody;
@@ -186,7 +187,7 @@ struct GlobalAccess {
   const Execution& x;
   int lane;
   AccessKind kind;
-  Knower who;
+  ThreadKnowledge who;
   uint32_t warp;
   const MemoryAt* at = nullptr;    // of an ordinary access
   const Record* record = nullptr;  // of an operation's, and
@@ -208,7 +209,7 @@ struct TensorAccess {
   const Execution& x;
   const Cta& owner;
   AccessKind kind;
-  Knower who;
+  ThreadKnowledge who;
   const Record& record;
   const ClockValues*
       after_fence;  // what was known at the last fence::after_thread_sync; null: there was none
@@ -260,7 +261,7 @@ struct Sanitizer::State {
     return warp * kWarpSize + static_cast<uint32_t>(lane);
   }
   uint32_t rank_of(uint32_t warp) const { return warp / warps_per_cta; }
-  Knower knower(const Execution& x, int lane) const;
+  ThreadKnowledge knowledge_of(const Execution& x, int lane) const;
   template <class F>
   void change(LaneGroups& groups, uint32_t lanes,
               F&& f);  // f(LaneGroup&) for groups that hold just these lanes
@@ -275,15 +276,17 @@ struct Sanitizer::State {
                BarrierOrder order = BarrierOrder::kAcquireRelease);
 
   // What is known (knowledge.cpp).
-  bool ordered(const Knower& who, uint32_t warp, uint32_t lanes, uint32_t epoch) const;
-  bool seen_by_async(const Knower& who, uint32_t warp, uint32_t lanes, uint32_t epoch) const;
+  bool ordered(const ThreadKnowledge& who, uint32_t warp, uint32_t lanes, uint32_t epoch) const;
+  bool seen_by_async(const ThreadKnowledge& who, uint32_t warp, uint32_t lanes,
+                     uint32_t epoch) const;
   bool executed(const ClockValues& clock, uint32_t warp, uint32_t lanes, uint32_t epoch) const;
   // Whether any lane of the warp is known to have come that far: a warp waits as a whole for what
   // one of its lanes needs.
   bool reached(const std::vector<uint32_t>& known, uint32_t warp, uint32_t epoch) const;
   // Whether a tcgen05.ld without tcgen05.wait::ld is over all the same, as every register of it had
   // been read before.
-  bool all_read(const Knower& who, const std::vector<uint32_t>& known, const Record& load) const;
+  bool all_read(const ThreadKnowledge& who, const std::vector<uint32_t>& known,
+                const Record& load) const;
   // `rank`: that of the CTA that was written; -1: an access to any.
   bool complete(const std::vector<uint32_t>& known, const Record& record, int rank) const;
 
@@ -293,13 +296,14 @@ struct Sanitizer::State {
   uint32_t slot_of(const Mbarrier& barrier) const { return mbarrier_slots[barrier.number]; }
   void learn(const Execution& x, uint32_t lanes, const Record& record, bool only_reads = false);
   void forget_clocks(uint32_t queue, uint32_t sequence);  // of operations before this one
-  void check_initialized(const Execution& x, const Knower& who, const BarrierObject& object,
-                         bool must_be_visible, bool by_operation);
+  void check_initialized(const Execution& x, const ThreadKnowledge& who,
+                         const BarrierObject& object, bool must_be_visible, bool by_operation);
   void note_commitment(BarrierObject& object, uint32_t phase);
-  void note_remote_arrival(BarrierObject& object, const Knower& who, uint32_t statement);
+  void note_remote_arrival(BarrierObject& object, const ThreadKnowledge& who, uint32_t statement);
 
   // mbarriers as memory (barrier_memory.cpp).
-  void note_use(BarrierObject& object, const Knower& who, uint32_t statement, bool by_operation);
+  void note_use(BarrierObject& object, const ThreadKnowledge& who, uint32_t statement,
+                bool by_operation);
   void check_invalidation(const Execution& x, int lane, Cta& owner, const BarrierObject& object);
 
   // Loads on the way (loads.cpp).
@@ -348,8 +352,8 @@ struct Sanitizer::State {
   std::vector<Signal>& signals_through(const MemoryAt& at);
   void send_signal(const Execution& x, int lane, const MemoryAt& at, bool updates);
   void receive_signals(const Execution& x, int lane, const MemoryAt& at);
-  bool is_over_by_signal(const Knower& who, uint32_t of_cluster, uint32_t warp, uint32_t lanes,
-                         uint32_t epoch, uint32_t load);
+  bool is_over_by_signal(const ThreadKnowledge& who, uint32_t of_cluster, uint32_t warp,
+                         uint32_t lanes, uint32_t epoch, uint32_t load);
 
   // Scopes of mbarriers (mbarrier_scope.cpp).
   void release_into(const Execution& x, int lane, BarrierObject& object, BarrierOrder order);
@@ -372,8 +376,8 @@ struct Sanitizer::State {
 
   // Global memory (global_shadow.cpp, global_findings.cpp, tensor_map_proxy.cpp, previous_grid.cpp).
   void access_global(const GlobalAccess& access, uint64_t address, uint64_t bytes);
-  bool happened_before(const Knower& who, const GlobalEntry& entry) const;
-  bool seen_by_proxy(const Knower& who, const GlobalEntry& entry, ProxyClock proxy) const;
+  bool happened_before(const ThreadKnowledge& who, const GlobalEntry& entry) const;
+  bool seen_by_proxy(const ThreadKnowledge& who, const GlobalEntry& entry, ProxyClock proxy) const;
   // Judges the access to these bytes of a granule against an earlier one.
   Verdict judge(const GlobalAccess& access, const GlobalEntry& entry, uint64_t granule,
                 uint16_t bytes);

@@ -40,7 +40,7 @@ bool Sanitizer::State::is_acquired(const GlobalAccess& access, const GlobalEntry
     const bool is_before = access.who.is_lane(fence.warp, fence.lane) ||
                            ordered(access.who, fence.warp, 1u << fence.lane, fence.epoch);
     if (!is_before) return false;
-    Knower who{fence.known.get(), static_cast<int>(fence.warp), fence.lane};
+    ThreadKnowledge who{fence.known.get(), static_cast<int>(fence.warp), fence.lane};
     who.own_tensor_maps = fence.own_tensor_maps;
     return seen_by_proxy(who, entry, &ClockValues::tensor_maps);
   });

@@ -126,7 +126,7 @@ void Sanitizer::State::access_tensor(uint32_t index, const Execution& x, const C
   const Record& record = s.records[index];
   if (&owner != &x.cta) s.check_remote(x, record.lane, owner, 0);
   const TensorAccess access{x,      owner,
-                            kind,   s.knower(x, record.lane),
+                            kind,   s.knowledge_of(x, record.lane),
                             record, clock_of(s.warps[record.warp].after_fence, record.lane)};
   std::vector<TensorCell>& cells = s.ctas[owner.rank].tensor;
   if (cells.empty()) cells.resize(size_t{kTensorLanes / kTensorRows} * kTensorColumns);
@@ -159,7 +159,7 @@ void Sanitizer::tmem_freed(const Execution& x, int lane, Cta& owner, uint32_t fi
   State& s = *state_;
   std::vector<TensorCell>& cells = s.ctas[owner.rank].tensor;
   if (cells.empty()) return;
-  const Knower who = s.knower(x, lane);
+  const ThreadKnowledge who = s.knowledge_of(x, lane);
   const uint32_t warp = s.warp_of(x);
   const ClockValues* after_fence = clock_of(s.warps[warp].after_fence, lane);
   const uint32_t end = std::min(kTensorColumns, first_column + columns);

@@ -65,7 +65,7 @@ const ClockValues* clock_of(const LaneGroups& groups, int lane) {
   return nullptr;
 }
 
-Knower Sanitizer::State::knower(const Execution& x, int lane) const {
+ThreadKnowledge Sanitizer::State::knowledge_of(const Execution& x, int lane) const {
   const uint32_t warp = warp_of(x);
   const WarpClocks& clocks = warps[warp];
   return {clock_of(clocks.groups, lane), static_cast<int>(warp),      lane, clocks.own_async[lane],

@@ -1,5 +1,5 @@
-// Many columns without groups: kernels/simulation/tiles_in_turn.hpp.
-#include "kernels/simulation/tiles_in_turn.hpp"
+// Many columns without groups: kernels/simulation/persistent_tiles.hpp.
+#include "kernels/simulation/persistent_tiles.hpp"
 #include "kernels/sm100a_w4a16/simulated_run.hpp"
 
 namespace dualgemm::test {
