@@ -21,7 +21,7 @@
 namespace dualgemm::test {
 
 // What is tested of one kernel; Run: that of its simulate().
-struct TilesInTurn {
+struct PersistentTiles {
   std::vector<DataType> types;  // of A
   std::vector<int> tiles_m;
   int64_t most_m;  // more are several tiles, or none
@@ -29,7 +29,7 @@ struct TilesInTurn {
 };
 
 template <class Run>
-void expect_tiles_right(const TilesInTurn& kernel, const Problem& p, Run run,
+void expect_tiles_right(const PersistentTiles& kernel, const Problem& p, Run run,
                         Values values = Values::kRandom, bool per_batch = false) {
   run.persistent = true;
   SCOPED_TRACE(describe(p, run));
@@ -45,7 +45,7 @@ void expect_tiles_right(const TilesInTurn& kernel, const Problem& p, Run run,
 
 // The shape of case `number`: rows that fill a tile, one less, one; columns and ends of k anywhere
 // in theirs; scales in rows that lie 16 bytes apart, in others, and in tiles.
-inline Problem tiles_problem(const TilesInTurn& kernel, int tile_m, int64_t k, int number) {
+inline Problem tiles_problem(const PersistentTiles& kernel, int tile_m, int64_t k, int number) {
   constexpr int64_t kColumns[] = {9, 64, 200, 130, 33};
   const int64_t rows[] = {tile_m, tile_m - 1, 1, kernel.most_m};
   Problem p{.m = rows[number % 4], .n = kColumns[number % 5], .k = k, .l = 1 + number % 3};
@@ -60,7 +60,7 @@ inline Problem tiles_problem(const TilesInTurn& kernel, int tile_m, int64_t k, i
 
 // CTAs: one, several tiles each, and more than there are tiles.
 template <class Run>
-void expect_every_shape(const TilesInTurn& kernel) {
+void expect_every_shape(const PersistentTiles& kernel) {
   int number = 0;
   for (const int tile_m : kernel.tiles_m) {
     for (const int64_t k : {16, 80, 336, 512, 256 * 9 + 32}) {
@@ -76,7 +76,7 @@ void expect_every_shape(const TilesInTurn& kernel) {
 }
 
 template <class Run>
-void expect_strides_and_misalignment(const TilesInTurn& kernel) {
+void expect_strides_and_misalignment(const PersistentTiles& kernel) {
   int number = 0;
   for (const int64_t misalign : {0, 1, 9}) {
     for (const int tile_m : kernel.tiles_m) {
@@ -94,7 +94,7 @@ void expect_strides_and_misalignment(const TilesInTurn& kernel) {
 }
 
 template <class Run>
-void expect_every_activation_and_output(const TilesInTurn& kernel) {
+void expect_every_activation_and_output(const PersistentTiles& kernel) {
   int number = 0;
   for (const Activation& act : every_activation()) {
     for (const DataType type : {DataType::kF16, DataType::kBF16, DataType::kF32}) {
@@ -112,7 +112,7 @@ void expect_every_activation_and_output(const TilesInTurn& kernel) {
 
 // D as NVFP4: the same kernel's FP32, quantised.
 template <class Run>
-void expect_nvfp4_output(const TilesInTurn& kernel) {
+void expect_nvfp4_output(const PersistentTiles& kernel) {
   int number = 0;
   for (const int tile_m : kernel.tiles_m) {
     for (const bool is_swizzled : {false, true}) {
@@ -135,7 +135,7 @@ void expect_nvfp4_output(const TilesInTurn& kernel) {
 
 // Two CTAs, several tiles each; rings that end anywhere in a tile, and go around in one.
 template <class Run>
-void expect_same_tiles_in_every_schedule(const TilesInTurn& kernel, uint64_t seeds) {
+void expect_same_tiles_in_every_schedule(const PersistentTiles& kernel, uint64_t seeds) {
   int number = 0;
   for (const int64_t k : {256 * 2 - 64, 256 * 9}) {
     for (const bool prepared : {false, true}) {
@@ -154,7 +154,7 @@ void expect_same_tiles_in_every_schedule(const TilesInTurn& kernel, uint64_t see
 // The prologue's wait for the grid before is for a table, and there is none here. Each of the other
 // waits is needed; prepared weights, which are not the grid's before, are read earlier.
 template <class Run>
-void expect_every_wait_but_the_tables_is_needed(const TilesInTurn& kernel,
+void expect_every_wait_but_the_tables_is_needed(const PersistentTiles& kernel,
                                                 const std::string& module) {
   Problem p{.m = 5, .n = 200, .k = 320, .a = {.type = kernel.types.front()}};
   p.bias = BiasType::kF32;

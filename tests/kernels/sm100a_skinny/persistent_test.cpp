@@ -5,7 +5,7 @@
 namespace dualgemm::test {
 namespace {
 
-const TilesInTurn kKernel{
+const PersistentTiles kKernel{
     {DataType::kE2M1}, {16, 32, 64, 128}, 128, reference::Accumulation::kTensorCoreStep};
 
 TEST(Sm100aSkinnyPersistent, EveryShape) { expect_every_shape<SkinnyRun>(kKernel); }

@@ -6,7 +6,7 @@ namespace dualgemm::test {
 namespace {
 
 // More rows than a tile has are several tiles.
-const TilesInTurn kKernel{
+const PersistentTiles kKernel{
     {DataType::kBF16, DataType::kF16}, {32, 64}, 150, reference::Accumulation::kAnyOrder};
 
 TEST(Sm100aW4a16Persistent, EveryShape) { expect_every_shape<W4a16Run>(kKernel); }

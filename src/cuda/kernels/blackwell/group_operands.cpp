@@ -80,8 +80,8 @@ bool has_padded_scales_of_a(const core::ResolvedProblem& problem, const Buffers&
   return count_rows_of_a(problem, buffers.row_experts != nullptr).padded;
 }
 
-Status place_group_operands(const TilesInTurn& in, const OperandMaps& maps, LinearScales& linear,
-                            std::vector<KernelLaunch>& launches) {
+Status place_group_operands(const PersistentTiles& in, const OperandMaps& maps,
+                            LinearScales& linear, std::vector<KernelLaunch>& launches) {
   const auto& [problem, buffers, copies, workspace, encode_tiled, packed, tile_m, rows, cols] = in;
   const int64_t experts = problem.problem.l;
   const RowsOfA rows_of_a = count_rows_of_a(problem, buffers.row_experts != nullptr);

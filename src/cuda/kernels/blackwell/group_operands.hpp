@@ -35,7 +35,7 @@ struct LinearScales {
 };
 
 // What persistent CTAs or pairs are launched on. `packed`: prepared weights, or null.
-struct TilesInTurn {
+struct PersistentTiles {
   const core::ResolvedProblem& problem;  // with_shared_rows()
   const Buffers& buffers;
   const Copies& copies;
@@ -47,12 +47,12 @@ struct TilesInTurn {
 };
 
 // Encodes the maps, says how scales lie, and appends the copies to `launches`.
-Status place_group_operands(const TilesInTurn& in, const OperandMaps& maps, LinearScales& linear,
-                            std::vector<KernelLaunch>& launches);
+Status place_group_operands(const PersistentTiles& in, const OperandMaps& maps,
+                            LinearScales& linear, std::vector<KernelLaunch>& launches);
 
 // The same, and the table behind the copies, if there are groups; what `params` says of all that.
 template <class Params>
-Status place_groups(const TilesInTurn& in, const OperandMaps& maps, Params& params,
+Status place_groups(const PersistentTiles& in, const OperandMaps& maps, Params& params,
                     std::vector<KernelLaunch>& launches) {
   const Problem& p = in.problem.problem;
   LinearScales linear;
