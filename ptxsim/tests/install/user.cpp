@@ -18,11 +18,11 @@ int main(int, char** argv) {
 
   std::ostringstream text;
   text << std::ifstream(argv[1]).rdbuf();
-  const auto description = ptxsim::parse_case(ptxsim::case_text(text.str()), ".");
+  auto description = ptxsim::parse_case(ptxsim::case_text(text.str()), ".");
   if (!description.ok()) return std::puts(to_string(description.error()).c_str()), 1;
-  const auto module = ptxsim::load(text.str(), argv[1]);
+  auto module = ptxsim::load(text.str(), argv[1]);
   if (!module.ok()) return std::puts(to_string(module.error()).c_str()), 1;
-  const auto program = ptxsim::decode(*module, description->entry);
+  auto program = ptxsim::decode(*module, description->entry);
   if (!program.ok()) return std::puts(to_string(program.error()).c_str()), 1;
   if (ptxsim::enumerate_mutations(**program).empty()) return std::puts("no mutants"), 1;
 
