@@ -126,7 +126,7 @@ TEST_F(ShardedTest, ShardsDifferInMetadataThatIsNotAboutAll) {
   embeddings.metadata()["dualgemm.multiplier.b"] = "40000000";
   ASSERT_TRUE(write_safetensors(directory_ / "m-0.safetensors", embeddings).ok());
   EXPECT_TRUE(fails_with(TensorFile::open(directory_.path()).status(), StatusCode::kCorruptFile,
-                         "dualgemm.multiplier.b unlike that of another shard"));
+                         "'dualgemm.multiplier.b' unlike that of another shard"));
 }
 
 }  // namespace
