@@ -1,0 +1,30 @@
+// The sm_80 kernel, by the passes of all its strategies, as a row of the suite.
+#include "kernels/sm80/simulated_run.hpp"
+#include "kernels/suite/kernel.hpp"
+
+namespace dualgemm::test {
+namespace {
+
+::testing::AssertionResult simulate_setting(RandomCase& data, Setting& setting) {
+  namespace sm80 = cuda::sm80;
+  SimulatedRun run{
+      .tile_m = setting.tile_m, .misalign = setting.misalign, .passes = kPasses[setting.passes]};
+  const Problem& p = data.problem;
+  if (p.combine == Combine::kSideBySide &&  // not every tile is compiled for it
+      sm80::find_instance(p, run.tile_m, 0, sm80::fused_pass(p)) == nullptr)
+    run.tile_m = 0;
+  if (setting.seed != 0)
+    run.options = {.schedule = ptxsim::Schedule::kRandom, .seed = setting.seed, .strict = true};
+  return simulate(data, run);
+}
+
+}  // namespace
+
+const KernelRow& kernel_row() {
+  static const KernelRow row{.cases = DUALGEMM_CASES,
+                             .accumulation = reference::Accumulation::kAnyOrder,
+                             .simulate = simulate_setting};
+  return row;
+}
+
+}  // namespace dualgemm::test
