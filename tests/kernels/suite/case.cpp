@@ -131,6 +131,7 @@ std::vector<Field> fields_of_checks() {
   return {
       {"values", kValues, DUALGEMM_SET(c.values)},
       {"factors", {}, DUALGEMM_SET(c.factors)},
+      {"bits", {}, DUALGEMM_SET(c.bits)},
       {"extreme", {}, DUALGEMM_SET(c.extreme)},
       {"gaps", {}, DUALGEMM_SET(c.gaps)},
       {"nan_a", {}, [](TestCase& c, int64_t v) { c.nan_a = v; }},

@@ -18,6 +18,8 @@ struct TestCase {
   Values values = Values::kRandom;
   bool factors = false;  // alphas for each batch, and row scales
 
+  int64_t bits = 0;  // cases of a problem that must have the same bits: those with one number
+
   // D as NVFP4.
   int extreme = 0;    // make_extreme()'s
   bool gaps = false;  // with_nvfp4_output()'s
