@@ -56,7 +56,10 @@ def _from_interface(name: str, interface: dict[str, Any], is_cuda: bool, owner: 
 
 
 def _from_dlpack(name: str, value: Any) -> Array:
-    capsule = value.__dlpack__()
+    try:
+        capsule = value.__dlpack__()
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:  # sparse, on no device, with a gradient
+        raise InvalidArgument(name, type(value).__name__, f"must give its memory: {error}") from None
     tensor = _Tensor.from_address(_capsule_pointer(capsule, b"dltensor"))
     if tensor.device.kind not in _CPU_DEVICES + _CUDA_DEVICES:
         raise InvalidArgument(name, f"DLPack device {tensor.device.kind}", "must lie in host or CUDA memory")

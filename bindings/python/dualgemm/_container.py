@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Optional, TypeVar
 import torch
 from torch import Tensor
 
+from ._arguments import checked
 from ._errors import InvalidArgument, Unsupported
 from ._operands import (Scalar, Shape, activation_kind, aligned, bias_of, codes_of, compact, factor_of, read_header,
                         scales_of, slice_rows)
@@ -134,6 +135,7 @@ class Container:
         made = cls(tensors, first, activation_dtype(a_dtype))
         return made.prepare(keep_original=keep_original) if prepare else made
 
+    @checked
     def prepare(self: _Self, *, keep_original: bool = False) -> _Self:
         """Packed for activations of ``a_dtype`` on this device; itself where the device has nothing to prepare."""
         if self.is_packed:
@@ -200,6 +202,9 @@ class Container:
     def _rows_of(self, x: Any, x_scales: Optional[Tensor], factors: list[Any],
                  named: dict[str, Any]) -> tuple[Tensor, Optional[Tensor], list[Any]]:
         """Activations with their scales; a QuantizedTensor's global scale goes into the factors, or is one of each row."""
+        for name in self._biases:
+            if name in named:
+                raise InvalidArgument(name, "given", "must be that of the weights")
         refuse_grad(**dict(zip(self._factors, factors)), a_row_scale=named.get("a_row_scale"))
         own = [self._tensors[name] if value is None else factor_of(name, value, self.device, self._shape.layers)
                for name, value in zip(self._factors, factors)]
@@ -220,8 +225,13 @@ class Container:
         if columns != self.k:
             raise InvalidArgument("x", f"{columns} columns", f"must be the {self.k} of the weights")
         if named.get("a_row_scale") is not None:
-            named["a_row_scale"] = tensor("a_row_scale", named["a_row_scale"]).reshape(-1)
+            row_scale = tensor("a_row_scale", named["a_row_scale"])
+            if row_scale.layout != torch.strided:
+                raise InvalidArgument("a_row_scale", str(row_scale.layout), "must be strided")
+            named["a_row_scale"] = row_scale.reshape(-1)
         layout = named.pop("scale_layout", "auto")  # that of x: the weights know theirs
+        if not isinstance(layout, str):
+            raise InvalidArgument("scale_layout", type(layout).__name__, "must be auto, linear or swizzled_128x4")
         if x_scales is not None and layout == "swizzled_128x4" and x_scales.dim() != 6:
             x_scales = x_scales.reshape(x.shape[0], -1) if self._shape.experts and x.dim() == 3 else x_scales.reshape(-1)
         elif layout not in ("auto", "linear", "swizzled_128x4"):

@@ -84,8 +84,11 @@ def translate(error: RuntimeError) -> NoReturn:
         raise TypeError(f"unexpected keyword argument {unknown[1]!r}") from None
     if wrong := re.search(r"Expected a value of type '([^']+)' for argument '(\w+)' but instead found type '([^']+)'", str(error)):
         raise InvalidArgument(wrong[2], wrong[3], f"must be of type {wrong[1]}") from None
+    if "stableivalue_conversions" in str(error):  # a number that is none of a dtype
+        raise InvalidArgument("dtype", "a number", "must be a torch.dtype") from None
     found = _IN_TORCH.search(str(error))
-    if found is None and isinstance(error, NotImplementedError) and "dualgemm::" in str(error):
+    unfit = "dualgemm::", "Cannot access storage"
+    if found is None and isinstance(error, NotImplementedError) and any(part in str(error) for part in unfit):
         raise Unsupported("tensors", str(error).split(". ")[0], "must be strided, on the CPU or on CUDA") from None
     if found is None:
         raise error

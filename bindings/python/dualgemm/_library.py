@@ -7,6 +7,7 @@ import pathlib
 import sys
 from typing import Any, TypeVar
 
+from ._arguments import text
 from ._errors import InvalidArgument, Unsupported, error_of
 
 _Struct = TypeVar("_Struct", bound=ctypes.Structure)
@@ -57,8 +58,7 @@ def new(struct: type[_Struct], name: str) -> _Struct:
 def parse(what: str, name: str, argument: str = "") -> int:
     """The number of an enumerator: parse("strategy", "fused"). An error is about ``argument``, by default ``what``."""
     argument = argument or what
-    if not isinstance(name, str):
-        raise InvalidArgument(argument, repr(name), "must be a name")
+    text(argument, name)
     number = ctypes.c_int32()
     try:
         check(getattr(c, f"dualgemm_parse_{what}")(name.encode(), ctypes.byref(number)))

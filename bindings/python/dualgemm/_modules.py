@@ -8,12 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from . import _container as container
+from ._arguments import checked
 from ._container import Container, activation_dtype, check_packed, choose_operands, same_kind
 from ._errors import DualGemmError, InvalidArgument, Unsupported
 from ._operands import Shape, activation_kind, aligned, compact
 from ._operators import check_storage, refuse_grad, tensor
 from .torch import call, number
-from .weights import LinearWeights
+from .weights import LinearWeights, check_container
 
 _ops = torch.ops.dualgemm
 InputType = Literal["bf16", "nvfp4"]
@@ -21,7 +22,7 @@ _Self = TypeVar("_Self", bound="PackedModule")
 
 
 def check_input_type(input_dtype: str) -> None:
-    if input_dtype not in ("bf16", "nvfp4"):
+    if not isinstance(input_dtype, str) or input_dtype not in ("bf16", "nvfp4"):
         raise InvalidArgument("input_dtype", repr(input_dtype), "must be bf16 or nvfp4")
 
 
@@ -44,6 +45,8 @@ class PackedModule(nn.Module):
                 raise InvalidArgument("input_scale", repr(input_scale), "must be finite and > 0")
         if any(isinstance(size, bool) or not isinstance(size, int) for size in shape):
             raise InvalidArgument("shape", f"{shape.n!r} x {shape.k!r}", "must be integers")
+        if shape.experts < 0:
+            raise InvalidArgument("num_experts", str(shape.experts), "must be >= 0")
         if shape.n < 1 or shape.k < 16 or shape.k % 16:
             raise InvalidArgument("shape", f"{shape.n} x {shape.k}", "must be N >= 1 by K, a positive multiple of 16")
         self.shape, self.input_dtype, self.a_dtype = shape, input_dtype, torch.bfloat16
@@ -125,6 +128,7 @@ class PackedModule(nn.Module):
             return torch.uint8
         return torch.bfloat16 if wanted == torch.uint8 else wanted
 
+    @checked
     def finalize(self: _Self, *, a_dtype: Optional[torch.dtype] = None, keep_original: bool = False) -> _Self:
         """Packs for the device that the module is on now; where it has nothing to prepare, nothing happens.
 
@@ -268,6 +272,7 @@ class NVFP4Linear(PackedModule):
     alpha: Tensor
     bias: Optional[Tensor]
 
+    @checked
     def __init__(self, in_features: int, out_features: int, *, bias: bool = False, input_dtype: InputType = "bf16",
                  input_scale: Optional[float] = None, num_experts: int = 0, device: Any = None) -> None:
         super().__init__(Shape(out_features, in_features, num_experts), bias=bias, input_dtype=input_dtype,
@@ -278,11 +283,13 @@ class NVFP4Linear(PackedModule):
     def from_weights(cls, weights: LinearWeights, *, input_dtype: InputType = "bf16",
                      input_scale: Optional[float] = None) -> NVFP4Linear:
         """Takes the tensors; with input_scale and input_dtype "nvfp4" alpha becomes alpha * input_scale."""
+        check_container("weights", weights, LinearWeights)
         made = cls(weights.k, weights.n, input_dtype=input_dtype, input_scale=input_scale, num_experts=weights._shape.experts,
                    device="meta")
         return made._take(weights, made._input_scale or 1.0)
 
     @classmethod
+    @checked
     def from_float(cls, linear: nn.Linear, *, input_dtype: InputType = "bf16", input_scale: Optional[float] = None,
                    four_over_six: bool = False) -> NVFP4Linear:
         """Quantises an nn.Linear of bfloat16, float16 or float32."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from . import _library as library
 from ._arrays import Array, array_of
+from ._arguments import checked
 from ._errors import InvalidArgument
 from ._names import Activation, OwnLayout, Strategy
 from ._structs import Buffers, DeviceInfo, OperandBytes, PlanInfo, PlanOptions, Problem
@@ -88,6 +89,7 @@ class Plan:
         return _text("dualgemm_plan_explain", self._handle)
 
 
+@checked
 def plan(m: int, n: int, k: int, *, l: int = 1, a_type: str = "e2m1", d_type: str = "f16", device: str = "cpu",
          strategy: Strategy = "auto", activation: Activation = "silu", act_alpha: float | None = None, act_beta: float | None = None,
          act_limit: float | None = None, batch_invariant: bool = False, threads: int = 0, prepared: bool = False,
@@ -173,6 +175,7 @@ def run(plan: Plan, *, a: Any, a_scales: Any | None = None, gate: Any, gate_scal
         library.c.dualgemm_workspace_destroy(workspace)
 
 
+@checked
 def device_info(device: str = "cpu") -> Mapping[str, Any]:
     """What this machine's CPU offers: name, cores, cache sizes in bytes, isas (best first)."""
     if device != "cpu":

@@ -9,6 +9,7 @@ from typing import Any, Optional
 
 from torch import nn
 
+from ._arguments import checked, flag, text
 from ._errors import InvalidArgument, Unsupported, printable
 from ._floats import is_experts, linear_names
 from ._modules import PackedModule, check_input_type
@@ -25,7 +26,7 @@ def set_module(model: nn.Module, name: str, module: nn.Module) -> None:
     setattr(model.get_submodule(parent), last, module)
 
 
-def warn_left(left: dict[str, str], before: str = "", stacklevel: int = 3) -> None:
+def warn_left(left: dict[str, str], before: str = "", stacklevel: int = 4) -> None:
     """One warning that names what was left, and why."""
     if not left and not before:
         return
@@ -40,7 +41,12 @@ def matching(model: nn.Module, match: str, skip: Sequence[str]) -> dict[str, nn.
     """Modules by all of their names, outer before inner; ``skip``: regular expressions or names."""
     if not isinstance(model, nn.Module):
         raise InvalidArgument("model", type(model).__name__, "must be an nn.Module")
-    skip = [skip] if isinstance(skip, str) else list(skip)
+    try:
+        skip = [skip] if isinstance(skip, str) else list(skip)
+    except TypeError:
+        raise InvalidArgument("skip", type(skip).__name__, "must be regular expressions or names") from None
+    if not all(isinstance(one, str) for one in (match, *skip)):
+        raise InvalidArgument("skip", ", ".join(type(one).__name__ for one in skip[:3]), "must be regular expressions or names")
     try:
         wanted, unwanted = re.compile(match), [re.compile(one) for one in skip]
     except (re.error, TypeError) as error:
@@ -80,6 +86,10 @@ def _check_options(options: dict[str, Any]) -> None:
         raise TypeError(f"replace_mlps() got an unexpected keyword argument {unknown[0]!r}")
     check_input_type(options.get("input_dtype", "bf16"))
     scale, activation = options.get("input_scale"), options.get("activation")
+    if activation is not None:
+        text("activation", activation)
+    for name in ("four_over_six", "quantize_down"):
+        flag(name, options.get(name, False))
     if scale is not None and not (isinstance(scale, (int, float)) and 0 < scale < float("inf")):
         raise InvalidArgument("input_scale", repr(scale), "must be finite and > 0")
     if activation is not None and activation not in (*ACTIVATIONS, "swiglu_oai"):
@@ -109,6 +119,7 @@ def mark_for_saving(model: nn.Module) -> None:
     _saved.mark(model)
 
 
+@checked
 def replace_mlps(model: nn.Module, *, match: Optional[str] = None, skip: Sequence[str] = (), **kw: Any) -> list[str]:
     """Puts GatedMLP in the place of every gated MLP, GatedExperts in that of transformers' experts; returns their names.
 

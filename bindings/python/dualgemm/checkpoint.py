@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from . import _library as library
+from ._arguments import checked
 from ._errors import DualGemmError, FileError, InvalidArgument, Unsupported, printable
 from ._floats import check_forward, check_shape
 from ._modules import InputType, NVFP4Linear, check_input_type
@@ -55,14 +56,21 @@ class _Owned:
 class Checkpoint:
     """An open checkpoint; files are mapped, not read. open_checkpoint() makes it; ``with`` or close() ends it."""
 
+    @checked
     def __init__(self, path: Union[str, os.PathLike[str]], *, allow_nan: bool = False) -> None:
         self._c = library.checkpoint_library()
         if not isinstance(path, (str, bytes, os.PathLike)):
             raise InvalidArgument("path", type(path).__name__, "must be a path")
+        try:
+            name = os.fsencode(path)
+        except UnicodeEncodeError:
+            name = b"\0"
+        if b"\0" in name:  # the system takes a name to its first zero
+            raise InvalidArgument("path", repr(path), "must be a path that the system can have")
         self.path = os.fspath(path)
         self.allow_nan = allow_nan
         handle = c_void_p()
-        self._check(self._c.dualgemm_checkpoint_open(os.fsencode(path), byref(handle)))
+        self._check(self._c.dualgemm_checkpoint_open(name, byref(handle)))
         self._owned: Optional[_Owned] = _Owned(handle, self._c.dualgemm_checkpoint_close)
         count = self._c.dualgemm_checkpoint_layer_count(handle)
         self._layers = {self._c.dualgemm_checkpoint_layer_name(handle, c_int64(index)).decode():
@@ -112,6 +120,7 @@ class Checkpoint:
         parents = {name.rpartition(".")[0] for name in self._layers if re.search(r"experts\.\d+$", name)}
         return sorted(parents | {name for name, experts in self._layers.items() if experts})
 
+    @checked
     def experts(self, prefix: str) -> int:
         """How many experts the layer has; 0: it is one."""
         if self._layers.get(prefix) == 0:
@@ -157,6 +166,7 @@ class Checkpoint:
         return Weights.from_tensors(gate, gate_scales, up, up_scales, alpha_gate=buffers.alpha_gate, alpha_up=buffers.alpha_up,
                                     bias_gate=biases[0], bias_up=biases[1], prepare=False), owned
 
+    @checked
     def weights(self, prefix: str, *, expert: Optional[int] = None, device: Any = "cpu",
                 shard: Optional[tuple[int, int]] = None, prepare: bool = True, keep_original: bool = False,
                 a_dtype: torch.dtype = torch.bfloat16, order: str = "gate_up", max_input_scale: bool = False,
@@ -168,6 +178,8 @@ class Checkpoint:
         and up that were calibrated differently share the larger input scale. allow_nan: scales that are NaN or infinite are
         taken as they are, not refused. Raises FileError, Unsupported, InvalidArgument.
         """
+        if shard is not None and not (isinstance(shard, (tuple, list)) and len(shard) == 2):
+            raise InvalidArgument("shard", type(shard).__name__, "must be (rank, world_size)")
         if order not in ("gate_up", "up_gate"):
             raise InvalidArgument("order", repr(order), "must be gate_up or up_gate")
         flags = self._flags(allow_nan, up_first=order == "up_gate", max_input_scale=max_input_scale)
@@ -179,6 +191,7 @@ class Checkpoint:
         numbers = self._numbers(prefix, expert)
         return _gathered(part, numbers, _stacks(numbers, expert), Weights, device, prepare, keep_original, a_dtype)
 
+    @checked
     def input_scale(self, prefix: str, *, expert: Optional[int] = None, max_input_scale: bool = False,
                     allow_nan: bool = False) -> Optional[float]:
         """The calibrated global scale of the layer's input, a dequantising multiplier; None: there is none. For experts, the
@@ -220,6 +233,7 @@ class Checkpoint:
         del owned
         return _gathered(part, numbers, stacks, LinearWeights, device, prepare, keep_original, a_dtype)
 
+    @checked
     def down(self, prefix: str, *, expert: Optional[int] = None, device: Any = "cpu", prepare: bool = True,
              keep_original: bool = False, a_dtype: torch.dtype = torch.bfloat16,
              allow_nan: bool = False) -> Union[LinearWeights, nn.Linear]:
@@ -229,12 +243,14 @@ class Checkpoint:
         return self._linear(self._c.dualgemm_checkpoint_load_down_flags, prefix, numbers, _stacks(numbers, expert), device,
                             prepare, keep_original, a_dtype, allow_nan)
 
+    @checked
     def linear(self, name: str, *, device: Any = "cpu", prepare: bool = True, keep_original: bool = False,
                a_dtype: torch.dtype = torch.bfloat16, allow_nan: bool = False) -> Union[LinearWeights, nn.Linear]:
         """Any linear layer by the name of its module, "model.layers.0.self_attn.q_proj"; as down()."""
         return self._linear(self._c.dualgemm_checkpoint_load_matrix_flags, name, [_ONE_LAYER], False, device, prepare,
                             keep_original, a_dtype, allow_nan)
 
+    @checked
     def down_input_scale(self, prefix: str, *, expert: Optional[int] = None, allow_nan: bool = False) -> Optional[float]:
         """That of what goes into down; of experts the largest."""
         load = self._c.dualgemm_checkpoint_load_down_flags
@@ -242,6 +258,7 @@ class Checkpoint:
                   for number in self._numbers(prefix, expert)]
         return max(scales) if all(scales) else None
 
+    @checked
     def linear_input_scale(self, name: str, *, allow_nan: bool = False) -> Optional[float]:
         """That of what goes into a linear layer."""
         load = self._c.dualgemm_checkpoint_load_matrix_flags
@@ -341,6 +358,7 @@ def gated_module(checkpoint: Checkpoint, prefix: str, *, activation: str, device
     return GatedMLP.from_weights(weights, inner, activation=activation, input_dtype=input_dtype, input_scale=scale)
 
 
+@checked
 def from_pretrained(model: nn.Module, path: Union[str, os.PathLike[str]], *, match: str = r".*", skip: Sequence[str] = (),
                     device: Any = None, input_dtype: InputType = "bf16", finalize: bool = True,
                     max_input_scale: bool = False, allow_nan: bool = False) -> nn.Module:

@@ -6,6 +6,7 @@ from typing import Any, Optional
 import torch
 from torch import Tensor, nn
 
+from ._arguments import checked
 from ._errors import InvalidArgument
 from ._floats import float_experts, float_mlp
 from ._modules import InputType, NVFP4Linear, PackedModule
@@ -14,7 +15,7 @@ from ._operands import Shape
 from ._operators import check_storage, refuse_grad, tensor
 from ._replace import replace_mlps
 from .torch import call
-from .weights import LinearWeights, Weights, quantized_weight
+from .weights import LinearWeights, Weights, check_container, quantized_weight
 
 _ops = torch.ops.dualgemm
 
@@ -57,6 +58,7 @@ class GatedMLP(_Gated):
     (W4A16). "nvfp4": x quantised on the fly (W4A4), each row with its own global scale, or all with input_scale, which is
     then a factor of both alphas. Where ``down`` is an NVFP4Linear with an input_scale, the product writes NVFP4 itself.
     """
+    @checked
     def __init__(self, hidden_size: int, intermediate_size: int, down: nn.Module, *, activation: Activation = "silu",
                  act_alpha: Optional[float] = None, act_beta: Optional[float] = None, act_limit: Optional[float] = None,
                  bias: bool = False, input_dtype: InputType = "bf16", input_scale: Optional[float] = None,
@@ -74,10 +76,12 @@ class GatedMLP(_Gated):
                      input_dtype: InputType = "bf16", **kw: Any) -> GatedMLP:
         """Takes the tensors of ``weights``; with input_scale and input_dtype "nvfp4" their alphas are multiplied by it. kw:
         as __init__."""
+        check_container("weights", weights, Weights)
         made = cls(weights.k, weights.n, down, input_scale=input_scale, input_dtype=input_dtype, device="meta", **kw)
         return made._take(weights, made._input_scale or 1.0)
 
     @classmethod
+    @checked
     def from_float(cls, mlp: nn.Module, *, quantize_down: bool = False, four_over_six: bool = False,
                    activation: Optional[str] = None, input_dtype: InputType = "bf16",
                    input_scale: Optional[float] = None) -> GatedMLP:
@@ -128,10 +132,13 @@ class GatedExperts(_Gated):
     as there, one scale for all experts; down_input_scale: that of ``down``.
     """
 
+    @checked
     def __init__(self, num_experts: int, hidden_size: int, intermediate_size: int, *, activation: Activation = "silu",
                  act_alpha: Optional[float] = None, act_beta: Optional[float] = None, act_limit: Optional[float] = None,
                  bias: bool = False, input_dtype: InputType = "bf16", input_scale: Optional[float] = None,
                  down_input_scale: Optional[float] = None, device: Any = None) -> None:
+        if num_experts < 1:
+            raise InvalidArgument("num_experts", str(num_experts), "must be >= 1")
         super().__init__(Shape(intermediate_size, hidden_size, num_experts), activation=activation, act_alpha=act_alpha,
                          act_beta=act_beta, act_limit=act_limit, bias=bias, input_dtype=input_dtype, input_scale=input_scale,
                          device=device)
@@ -144,11 +151,14 @@ class GatedExperts(_Gated):
                      input_scale: Optional[float] = None, **kw: Any) -> GatedExperts:
         """Takes the tensors of both, [E, N, K/2] and [E, K, N/2]; with input_scale (of down: down_input_scale) and input_dtype
         "nvfp4" their alphas are multiplied by it. kw: as __init__."""
+        check_container("weights", weights, Weights)
+        check_container("down", down, LinearWeights)
         made = cls(weights.num_experts, weights.k, weights.n, input_dtype=input_dtype, input_scale=input_scale, device="meta", **kw)
         made.down._take(down, made.down._input_scale or 1.0)
         return made._take(weights, made._input_scale or 1.0)
 
     @classmethod
+    @checked
     def from_float(cls, experts: nn.Module, *, four_over_six: bool = False, activation: Optional[str] = None,
                    input_dtype: InputType = "bf16", input_scale: Optional[float] = None) -> GatedExperts:
         """From transformers' experts (Qwen-MoE, Mixtral, DeepSeek): parameters gate_up_proj [E, 2N, K], down_proj [E, K, N].

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
 import torch
 from torch import Tensor
 
+from ._arguments import checked
 from ._errors import InvalidArgument, translate
 from ._names import Activation, OwnLayout, ScaleLayout, Strategy
 from ._operators import check_no_grad, check_storage, refuse_grad, tensor, wants_derivative
@@ -189,7 +190,7 @@ def glu(a: Tensor, gate: Tensor, up: Tensor, *, gate_scales: Tensor, up_scales: 
         check_no_grad(a=a, out=out, **dict(zip(_FACTOR_NAMES, factors)))
     # Arguments that have their default are not passed: torch takes half a microsecond to unpack each that is.
     named = _choice(scale_layout, batch_invariant, strategy, config)
-    if activation != "silu" or act_alpha is not None or act_beta is not None or act_limit is not None:
+    if not isinstance(activation, str) or activation != "silu" or act_alpha is not None or act_beta is not None or act_limit is not None:
         named.update(activation=activation, act_alpha=act_alpha, act_beta=act_beta, act_limit=act_limit)
     if out_dtype is not None and out is None:
         named["out_dtype"] = out_dtype
@@ -202,13 +203,14 @@ def glu(a: Tensor, gate: Tensor, up: Tensor, *, gate_scales: Tensor, up_scales: 
 
 def _choice(scale_layout: str, batch_invariant: bool, strategy: str, config: str) -> dict[str, Any]:
     named: dict[str, Any] = {}
-    if scale_layout != "auto":
+    # What is no text and no flag is passed, too: the operator refuses it. Arrays are not to be compared.
+    if not isinstance(scale_layout, str) or scale_layout != "auto":
         named["scale_layout"] = scale_layout
-    if batch_invariant:
+    if batch_invariant is not False:
         named["batch_invariant"] = batch_invariant
-    if strategy != "auto":
+    if not isinstance(strategy, str) or strategy != "auto":
         named["strategy"] = strategy
-    if config:
+    if not isinstance(config, str) or config:
         named["config"] = config
     return named
 
@@ -272,6 +274,7 @@ _PLAN_TYPES = {torch.uint8: "e2m1", torch.float4_e2m1fn_x2: "e2m1", torch.float1
                torch.float32: "f32"}
 
 
+@checked
 def explain(a: Tensor, gate: Union[Tensor, Weights], up: Optional[Tensor] = None, *, scale_layout: ScaleLayout = "auto",
             strategy: Strategy = "auto", activation: Activation = "silu", act_alpha: Optional[float] = None,
             act_beta: Optional[float] = None, act_limit: Optional[float] = None, bias_gate: Optional[Tensor] = None,
@@ -285,6 +288,15 @@ def explain(a: Tensor, gate: Union[Tensor, Weights], up: Optional[Tensor] = None
     """
     from ._plan import BIAS_TYPES, make_plan
 
+    if scale_layout not in ("auto", "linear", "swizzled_128x4"):
+        raise InvalidArgument("scale_layout", repr(scale_layout), "must be auto, linear or swizzled_128x4")
+    for name, given in (("gate_scales", gate_scales), ("up_scales", up_scales), ("a_scales", a_scales),
+                        ("a_row_scale", a_row_scale)):
+        if given is not None:
+            tensor(name, given)
+    for name, factor in (("alpha_gate", alpha_gate), ("alpha_up", alpha_up)):
+        if factor is not None and not isinstance(factor, Tensor):
+            number(name, factor)
     if tensor("a", a).dtype not in _PLAN_TYPES or a.dim() < 2 or a.shape[-1] == 0:
         raise InvalidArgument("a", f"{a.dtype} {list(a.shape)}",
                               "must be [..., M, K] of uint8, float4_e2m1fn_x2, float16, bfloat16 or float32")

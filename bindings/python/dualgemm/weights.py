@@ -6,6 +6,7 @@ from typing import Any, Literal, Optional
 import torch
 from torch import Tensor
 
+from ._arguments import checked
 from ._container import Container
 from ._errors import InvalidArgument
 from ._names import OwnLayout, ScaleLayout
@@ -71,6 +72,7 @@ class Weights(Container):
         return self._tensors.get("bias_up")
 
     @classmethod
+    @checked
     def from_tensors(cls, gate: Tensor, gate_scales: Tensor, up: Tensor, up_scales: Tensor, *, alpha_gate: Scalar = 1.0,
                      alpha_up: Scalar = 1.0, bias_gate: Optional[Tensor] = None, bias_up: Optional[Tensor] = None,
                      prepare: bool = True, keep_original: bool = False, a_dtype: torch.dtype = torch.bfloat16,
@@ -85,6 +87,7 @@ class Weights(Container):
                          keep_original=keep_original, a_dtype=a_dtype, scale_layout=scale_layout)
 
     @classmethod
+    @checked
     def from_stacked(cls, gate_up: Tensor, scales: Tensor, *,
                      order: Literal["gate_up", "up_gate", "alternating"] = "gate_up", alpha_gate: Scalar = 1.0,
                      alpha_up: Scalar = 1.0, bias: Optional[Tensor] = None, prepare: bool = True, keep_original: bool = False,
@@ -105,11 +108,14 @@ class Weights(Container):
         if shape.n % 2:
             raise InvalidArgument("gate_up", f"{shape.n} rows", "must be even")
         parts = [(codes[..., rows, :], slice_rows(flat, shape, rows)) for rows in halves]
+        if bias is not None and (tensor("bias", bias).dim() < 1 or bias.shape[-1] != shape.n or bias.layout != torch.strided):
+            raise InvalidArgument("bias", f"{bias.layout} {list(bias.shape)}", f"must be [{shape.n}] or [E, {shape.n}]")
         biases = [None if bias is None else bias[..., rows] for rows in halves]
         return cls._make(parts, [alpha_gate, alpha_up], biases, prepare=prepare, keep_original=keep_original, a_dtype=a_dtype,
                          scale_layout="auto")
 
     @classmethod
+    @checked
     def from_linear(cls, gate: torch.nn.Linear, up: torch.nn.Linear, *, four_over_six: bool = False, prepare: bool = True,
                     keep_original: bool = False, a_dtype: Optional[torch.dtype] = None) -> Weights:
         """Quantises two nn.Linear of bfloat16, float16 or float32; each its own global scale (alpha). Biases come along.
@@ -164,6 +170,7 @@ class Weights(Container):
                              **like_glu)
         return QuantizedTensor(codes, scales, torch.full((1,), scale, dtype=torch.float32, device=x.device))
 
+    @checked
     def shard(self, rank: int, world_size: int) -> Weights:
         """Rows [rank*N/world_size, ...) of gate and the same of up: column parallel. Any N % world_size == 0.
 
@@ -191,6 +198,7 @@ class LinearWeights(Container):
         return self._tensors.get("bias")
 
     @classmethod
+    @checked
     def from_tensors(cls, w: Tensor, w_scales: Tensor, *, alpha: Scalar = 1.0, bias: Optional[Tensor] = None,
                      prepare: bool = True, keep_original: bool = False, a_dtype: torch.dtype = torch.bfloat16,
                      scale_layout: ScaleLayout = "auto") -> LinearWeights:
@@ -199,6 +207,7 @@ class LinearWeights(Container):
                          scale_layout=scale_layout)
 
     @classmethod
+    @checked
     def from_linear(cls, linear: torch.nn.Linear, *, four_over_six: bool = False, prepare: bool = True,
                     keep_original: bool = False, a_dtype: Optional[torch.dtype] = None) -> LinearWeights:
         """Quantises an nn.Linear of bfloat16, float16 or float32; a_dtype: that of the weight."""
@@ -228,6 +237,7 @@ class LinearWeights(Container):
         call(_ops.linear.out, *arguments, **like_linear, out=out)
         return out
 
+    @checked
     def shard(self, rank: int, world_size: int, *, dim: Literal[0, 1] = 0) -> LinearWeights:
         """dim 0: rows, column parallel, as Weights.shard(). dim 1: columns, row parallel: K a multiple of 16 * world_size; the
         results of all ranks are to be summed, so that the bias stays with rank 0."""
@@ -248,9 +258,9 @@ class LinearWeights(Container):
         return part.prepare(keep_original=True) if self.is_packed else part
 
 
-def _check_weights(w: Any) -> None:
-    if not isinstance(w, Weights):
-        raise InvalidArgument("w", type(w).__name__, "must be Weights")
+def check_container(name: str, value: Any, kind: type[Container]) -> None:
+    if not isinstance(value, kind):
+        raise InvalidArgument(name, type(value).__name__, f"must be {kind.__name__}")
 
 
 def m_grouped_glu_contiguous(a: Tensor | QuantizedTensor, w: Weights, *, a_scales: Optional[Tensor] = None,
@@ -263,7 +273,7 @@ def m_grouped_glu_contiguous(a: Tensor | QuantizedTensor, w: Weights, *, a_scale
     expert's rows start at a tile of 128; on a GPU, whose offsets the host does not read, with room for any of them, that is
     (M - 1) / 128 + min(M, E) tiles of rows.
     """
-    _check_weights(w)
+    check_container("w", w, Weights)
     if (offsets is None) == (m_indices is None):
         raise InvalidArgument("offsets", "neither" if offsets is None else "with m_indices",
                               "exactly one of offsets and m_indices must be given")
@@ -279,6 +289,6 @@ def m_grouped_glu_masked(a: Tensor | QuantizedTensor, w: Weights, masked_m: Tens
     """D [E, Mmax, N] of a [E, Mmax, K]; masked_m: int32 [E], rows of each expert; rows beyond are neither read nor written (0
     without ``out``). expected_m: a hint as DeepGEMM has it; nothing depends on it. For CUDA graphs and DeepEP's low
     latency."""
-    _check_weights(w)
+    check_container("w", w, Weights)
     return w._glu(a, a_scales, [like_glu.pop("alpha_gate", None), like_glu.pop("alpha_up", None)], _ops.m_grouped_glu_masked,
                   [masked_m], out, out_dtype, like_glu)

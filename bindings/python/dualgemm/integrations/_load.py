@@ -12,6 +12,7 @@ import torch
 import transformers
 from torch import nn
 
+from .._arguments import checked
 from .._errors import DualGemmError, FileError, InvalidArgument, Unsupported, printable
 from .._floats import check_forward, check_shape, is_experts, linear_names
 from .._modules import InputType, NVFP4Linear, PackedModule, check_input_type
@@ -124,6 +125,7 @@ def _load_saved(folder: pathlib.Path, dtype: torch.dtype, input_dtype: InputType
     return model
 
 
+@checked
 def load(path: Union[str, os.PathLike[str]], *, device: Any = "cpu", dtype: Optional[torch.dtype] = None,
          input_dtype: InputType = "bf16", finalize: bool = True, max_input_scale: bool = False, model_class: Any = None,
          allow_nan: bool = False) -> Any:
@@ -174,6 +176,6 @@ def _load_checkpoint(folder: pathlib.Path, config: Any, place: torch.device, dty
         loading.linears()
     model.tie_weights()
     loading.check_complete(folder, files)
-    warn_left({name: f"matrix by matrix: {reason}" for name, reason in loading.plain_matrices.items()}, stacklevel=4)
+    warn_left({name: f"matrix by matrix: {reason}" for name, reason in loading.plain_matrices.items()}, stacklevel=5)
     mark_for_saving(model)
     return model
