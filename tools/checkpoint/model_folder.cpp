@@ -177,6 +177,8 @@ Expected<std::string> read_small_file(const std::string& path) {
   if (mapped.status().code() == StatusCode::kNotFound) return std::string();
   if (!mapped) return mapped.status();
   const std::span<const std::byte> bytes = (*mapped)->bytes();
+  if (bytes.empty())  // of a copy that broke off; not to be taken for one that is not there
+    return Status::error(StatusCode::kCorruptFile, path, "0 bytes", "must hold JSON");
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 

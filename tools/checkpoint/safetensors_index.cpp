@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
+#include "tools/checkpoint/checkpoint.hpp"
 #include "tools/checkpoint/corrupt.hpp"
 #include "tools/checkpoint/guard.hpp"
 #include "tools/checkpoint/json_events.hpp"
@@ -48,22 +50,57 @@ Expected<Map> read_weight_map(std::string_view json, const std::string& origin) 
   return map;
 }
 
-// Metadata of one shard. Where the keys that change the meaning of bytes (checkpoint.hpp) differ,
-// the shards do not belong together.
-Status merge_metadata(const TensorFile& shard, bool is_first, TensorFile& result) {
-  const auto ours = [](const TensorFile& file) {
-    std::map<std::string, std::string> keys;
-    for (const auto& [key, value] : file.metadata()) {
-      if (key.starts_with("dualgemm.")) keys.emplace(key, value);
-    }
-    return keys;
-  };
-  if (!is_first && ours(shard) != ours(result)) {
-    return Status::error(StatusCode::kCorruptFile, shard.origin(),
-                         "dualgemm.* metadata unlike that of the other shards",
-                         "all shards must have the same scale layout and nibble order");
+constexpr const char* kMeaningKeys[] = {kScaleLayoutKey, kNibbleOrderKey, kConventionKey,
+                                        kFormatKey};
+
+// What the keys that change the meaning of bytes (checkpoint.hpp) say; one that is left out says
+// what a reader takes then.
+using Meaning = std::map<std::string, std::string>;
+
+Meaning meaning_of(const std::map<std::string, std::string>& metadata) {
+  Meaning meaning = {{kScaleLayoutKey, name_of(ScaleLayout::kLinear)},
+                     {kNibbleOrderKey, name_of(NibbleOrder::kLowEven)}};
+  for (const char* key : kMeaningKeys) {
+    if (const auto found = metadata.find(key); found != metadata.end())
+      meaning[key] = found->second;
   }
-  result.metadata().insert(shard.metadata().begin(), shard.metadata().end());
+  return meaning;
+}
+
+// Only codes and scales have a meaning that those keys change. A shard without any (embeddings,
+// norms) has no such keys and belongs to every model.
+bool holds_codes_or_scales(const TensorFile& shard) {
+  return std::any_of(shard.tensors().begin(), shard.tensors().end(), [](const auto& entry) {
+    const ElementType type = entry.second.dtype;
+    return bits_of(type) <= 8 && type != ElementType::kBool;
+  });
+}
+
+// Adds the metadata of one shard to those of all. Where the shards' codes or scales mean different
+// things, or a key about a tensor (kMultiplierKey) says two things, they do not belong together.
+Status merge_metadata(const TensorFile& shard, std::optional<Meaning>& meaning,
+                      TensorFile& result) {
+  const bool has_meaning = holds_codes_or_scales(shard);
+  if (has_meaning) {
+    const Meaning ours = meaning_of(shard.metadata());
+    if (meaning.has_value() && *meaning != ours) {
+      return Status::error(StatusCode::kCorruptFile, shard.origin(),
+                           "dualgemm.* metadata unlike that of the other shards",
+                           "all shards must have the same scale layout and nibble order");
+    }
+    meaning = ours;
+  }
+  for (const auto& [key, value] : shard.metadata()) {
+    const bool is_meaning =
+        std::find(std::begin(kMeaningKeys), std::end(kMeaningKeys), key) != std::end(kMeaningKeys);
+    if (is_meaning && !has_meaning) continue;
+    const auto [kept, is_new] = result.metadata().emplace(key, value);
+    if (!is_new && kept->second != value && key.starts_with("dualgemm.") && !is_meaning) {
+      return Status::error(StatusCode::kCorruptFile, shard.origin(),
+                           "metadata " + printable(key) + " unlike that of another shard",
+                           "all shards must say the same of a tensor");
+    }
+  }
   return {};
 }
 
@@ -92,6 +129,7 @@ Expected<TensorFile> open_safetensors_index(const std::string& path) {
     result.set_origin(path);
     result.add_path(path);
     std::map<std::string, TensorFile> shards;
+    std::optional<Meaning> meaning;
     for (const auto& [name, shard_name] : *index) {
       auto shard = shards.find(shard_name);
       if (shard == shards.end()) {
@@ -99,7 +137,7 @@ Expected<TensorFile> open_safetensors_index(const std::string& path) {
         if (!opened) return opened.status();
         result.share_memory_of(*opened);
         result.add_path(directory + shard_name);
-        DUALGEMM_TRY(merge_metadata(*opened, shards.empty(), result));
+        DUALGEMM_TRY(merge_metadata(*opened, meaning, result));
         shard = shards.emplace(shard_name, *std::move(opened)).first;
       }
       const Expected<TensorView> tensor = shard->second.get(name);

@@ -77,6 +77,8 @@ Expected<StagedFolder> StagedFolder::create(const std::string& target) {
   folder.target_ = resolved(target);
   std::error_code ignored;
   folder.target_exists_ = paths::is_directory(folder.target_, ignored);
+  if (!folder.target_exists_ && paths::is_symlink(paths::symlink_status(folder.target_, ignored)))
+    return Status::invalid(target, "a link to no folder", "must be a folder or a new name");
   folder.sweep(paths::path(folder.target_).parent_path());
   if (folder.target_exists_) folder.sweep(folder.target_);
   DUALGEMM_TRY(folder.make_beside_or_inside());

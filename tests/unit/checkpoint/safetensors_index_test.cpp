@@ -93,5 +93,41 @@ TEST_F(ShardedTest, ErrorsNameWhatIsMissing) {
                          "same scale layout"));
 }
 
+// Embeddings and norms have neither codes nor scales, so no writer says anything about them, and
+// what a writer says of one tensor stands in the shard of that tensor only.
+TEST_F(ShardedTest, ShardsDifferInMetadataThatIsNotAboutAll) {
+  TensorFile embeddings;
+  const std::vector<float> values(4);
+  ASSERT_TRUE(embeddings.add_copy("e", ElementType::kF32, {4}, values.data(), 16).ok());
+  ASSERT_TRUE(write_safetensors(directory_ / "m-0.safetensors", embeddings).ok());
+  write_shard("m-1.safetensors", "a", "swizzled_128x4");
+  TensorFile file;
+  ASSERT_TRUE(file.add("b", ElementType::kU8, {2}, to_vector("bb")).ok());
+  file.metadata()["dualgemm.scale_layout"] = "swizzled_128x4";
+  file.metadata()["dualgemm.nibble_order"] = "low_even";  // what is meant without it, too
+  file.metadata()["dualgemm.multiplier.b"] = "3f800000";
+  ASSERT_TRUE(write_safetensors(directory_ / "m-2.safetensors", file).ok());
+  for (const char* order :
+       {R"("e":"m-0.safetensors","a":"m-1.safetensors","b":"m-2.safetensors")",
+        R"("b":"m-2.safetensors","a":"m-1.safetensors","e":"m-0.safetensors")"}) {
+    write_index(order);
+    const Expected<TensorFile> all = TensorFile::open(directory_.path());
+    ASSERT_TRUE(all.ok()) << all.status().message();
+    EXPECT_EQ(all->metadata().at("dualgemm.scale_layout"), "swizzled_128x4");
+    EXPECT_EQ(all->metadata().at("dualgemm.multiplier.b"), "3f800000");
+  }
+  // A key about all that stands where there is nothing it could be about changes nothing.
+  embeddings.metadata()["dualgemm.scale_layout"] = "linear";
+  ASSERT_TRUE(write_safetensors(directory_ / "m-0.safetensors", embeddings).ok());
+  const Expected<TensorFile> all = TensorFile::open(directory_.path());
+  ASSERT_TRUE(all.ok()) << all.status().message();
+  EXPECT_EQ(all->metadata().at("dualgemm.scale_layout"), "swizzled_128x4");
+  // Two shards that say different things of one tensor.
+  embeddings.metadata()["dualgemm.multiplier.b"] = "40000000";
+  ASSERT_TRUE(write_safetensors(directory_ / "m-0.safetensors", embeddings).ok());
+  EXPECT_TRUE(fails_with(TensorFile::open(directory_.path()).status(), StatusCode::kCorruptFile,
+                         "'dualgemm.multiplier.b' unlike that of another shard"));
+}
+
 }  // namespace
 }  // namespace dualgemm::checkpoint

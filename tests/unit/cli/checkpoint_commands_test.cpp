@@ -10,6 +10,7 @@ namespace dualgemm::test {
 namespace {
 
 using nlohmann::json;
+using Arguments = std::vector<std::string>;
 using Models = CliTest;
 
 // Two layers' worth of tensors as a sharded model in the folder `model`.
@@ -70,6 +71,56 @@ TEST_F(Models, QuantizeAFolder) {
   // A model that is quantised already has no float weights left, and its config says so.
   const ProgramResult twice = run({"quantize", path("nvfp4"), "--out", path("more")});
   EXPECT_EQ(twice.exit_code, 1) << twice;
+}
+
+// What quantize writes its readers take: a shard of embeddings only has no codes, so its metadata
+// say nothing of layouts, and what a divisor may need besides stands in its own shard only.
+TEST_F(Models, AShardWithoutWeightsBelongsToTheModel) {
+  make_layer();
+  write_model(path("layer.safetensors"), path("model"));
+  json index = json::parse(read_text(path("model/model.safetensors.index.json")));
+  checkpoint::TensorFile embeddings;
+  const std::vector<float> values(64 * 16, 0.5f);
+  ASSERT_TRUE(embeddings
+                  .add_copy("a.embed_tokens.weight", checkpoint::ElementType::kF32, {64, 16},
+                            values.data(), values.size() * 4)
+                  .ok());
+  ASSERT_TRUE(checkpoint::write_safetensors(path("model/model-0.safetensors"), embeddings).ok());
+  index["weight_map"]["a.embed_tokens.weight"] = "model-0.safetensors";
+  write_text("model/model.safetensors.index.json", index.dump());
+  int number = 0;
+  for (const Arguments& how :
+       {Arguments{}, Arguments{"--scale-layout", "swizzled_128x4"},
+        Arguments{"--convention", "compressed_tensors", "--separate-scales"},
+        Arguments{"--convention", "compressed_tensors", "--scale-layout", "swizzled_128x4"},
+        Arguments{"--convention", "ggml"}}) {
+    const std::string out = path("out" + std::to_string(number++));
+    Arguments quantize = {"quantize", path("model"), "--out", out};
+    quantize.insert(quantize.end(), how.begin(), how.end());
+    const ProgramResult written = run(quantize);
+    ASSERT_EQ(written.exit_code, 0) << written;
+    for (const ProgramResult& read :
+         {run({"validate", out}), run({"run", out, "--activations", path("x.npy"), "--check"}),
+          run({"convert", out, "--out", path("c.safetensors"), "--to", "modelopt"})}) {
+      EXPECT_EQ(read.exit_code, 0) << read;
+    }
+  }
+}
+
+// Refused before the weights are computed, not when they are written.
+TEST_F(Models, BrokenTargetsAndConfigsAreRefused) {
+  make_layer();
+  write_model(path("layer.safetensors"), path("model"));
+  std::filesystem::create_symlink("nowhere", path("dangling"));
+  const ProgramResult dangling = run({"quantize", path("model"), "--out", path("dangling")});
+  EXPECT_NE(dangling.exit_code, 0);
+  EXPECT_TRUE(contains(dangling.err, "a link to no folder")) << dangling;
+  EXPECT_FALSE(std::filesystem::exists(path("nowhere")));
+  write_text("model/config.json", "");
+  const ProgramResult empty = run({"quantize", path("model"), "--out", path("out")});
+  EXPECT_EQ(empty.exit_code, 1) << empty;
+  EXPECT_TRUE(contains(empty.err, "config.json: 0 bytes; must hold JSON"));
+  EXPECT_FALSE(std::filesystem::exists(path("out")));
 }
 
 // A file gets the model's configs beside it; those of another model are not lost to them.
