@@ -8,8 +8,12 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/printable.hpp"
+
 namespace dualgemm::checkpoint {
 namespace {
+
+constexpr size_t kLongestShownPath = 1200;  // a message has at most 1500 bytes
 
 Status system_error(const std::string& path, int error, const std::string& rule) {
   const StatusCode code =
@@ -46,7 +50,8 @@ Expected<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& 
   if (address == MAP_FAILED) return system_error(path, error, "must fit in the address space");
   const std::span bytes(static_cast<const std::byte*>(address), static_cast<size_t>(*size));
   const std::shared_ptr<MappedFile> file(new MappedFile(path, bytes));  // unmaps from here on
-  file->range_ = ranges_.add({bytes.data(), bytes.data() + bytes.size(), path});
+  file->range_ = ranges_.add(
+      {bytes.data(), bytes.data() + bytes.size(), core::printable(path, kLongestShownPath)});
   return std::shared_ptr<const MappedFile>(file);
 }
 
@@ -56,7 +61,7 @@ const char* MappedFile::path_at(const void* address) noexcept {
   const auto* byte = static_cast<const std::byte*>(address);
   const Range* found =
       ranges_.find([byte](const Range& range) { return range.begin <= byte && byte < range.end; });
-  return found == nullptr ? nullptr : found->path.c_str();
+  return found == nullptr ? nullptr : found->shown_path.c_str();
 }
 
 MappedFile::~MappedFile() {

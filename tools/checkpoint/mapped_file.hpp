@@ -27,14 +27,14 @@ class MappedFile {
   std::span<const std::byte> bytes() const noexcept { return bytes_; }
   const std::string& path() const noexcept { return path_; }
 
-  // The file that is mapped at `address`, or null; for signal handlers.
+  // The file that is mapped at `address`, as a message shows it, or null; for signal handlers.
   static const char* path_at(const void* address) noexcept;
 
  private:
   struct Range {
     const std::byte* begin = nullptr;
     const std::byte* end = nullptr;
-    std::string path;
+    std::string shown_path;
   };
   using Ranges = SignalSafeList<Range>;
   static Ranges ranges_;

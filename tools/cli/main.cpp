@@ -13,6 +13,8 @@
 #include "tools/cli/ready_run.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/signals.hpp"
+#include "tools/cli/standard_streams.hpp"
+#include "tools/cli/terminal.hpp"
 #include "tools/cli/written_json.hpp"
 
 namespace {
@@ -61,7 +63,7 @@ int run_program(const std::vector<std::string>& arguments) {
   const ParseOutcome outcome = parse_arguments(arguments, facts_of(STDOUT_FILENO));
   set_colour_choice(outcome.colour);
   print_styled(outcome.out);
-  std::fputs(outcome.err.c_str(), stderr);
+  print_to_stderr(outcome.err);
   int exit_code = outcome.exit_code;
   if (outcome.command) {
     exit_code = std::visit([](const auto& command) { return settle_and_execute(command); },
@@ -74,6 +76,7 @@ int run_program(const std::vector<std::string>& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_streams();
   install_signal_handlers();
   try {
     return run_program(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "tools/cli/standard_streams.hpp"
 #include "tools/cli/terminal.hpp"
 
 namespace dualgemm::cli {
@@ -28,16 +29,14 @@ void Progress::show(int64_t done, const std::string& what) {
   const std::string bar = std::string(filled, '=') + std::string(kBarWidth - filled, ' ');
   const std::string line = fmt::format("[{}] {:3.0f} %  {}", bar, share * 100.0, what);
   // A longer line would wrap, and could not be drawn over.
-  fmt::print(stderr, "\r\033[K{}",
-             line.substr(0, static_cast<size_t>(std::max(1, stderr_style().width - 1))));
-  std::fflush(stderr);
+  print_to_stderr("\r\033[K" +
+                  line.substr(0, static_cast<size_t>(std::max(1, stderr_style().width - 1))));
   drawn_ = true;
 }
 
 void Progress::clear() {
   if (!drawn_) return;
-  fmt::print(stderr, "\r\033[K");
-  std::fflush(stderr);
+  print_to_stderr("\r\033[K");
   drawn_ = false;
 }
 

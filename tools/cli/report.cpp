@@ -10,6 +10,7 @@
 
 #include "core/printable.hpp"
 #include "tools/cli/args.hpp"
+#include "tools/cli/standard_streams.hpp"
 
 namespace dualgemm::cli {
 namespace {
@@ -34,8 +35,8 @@ std::string csv_cell(const std::string& cell) {
 }
 
 void complain(const Status& status) {
-  fmt::print(stderr, "{} {}\n", painted("dualgemm:", Paint::kRed, stderr_style().colour),
-             status.message());
+  print_to_stderr(fmt::format("{} {}\n", painted("dualgemm:", Paint::kRed, stderr_style().colour),
+                              status.message()));
 }
 
 constexpr size_t kGap = 2;  // blanks between columns
@@ -217,8 +218,9 @@ Status flush_stdout() {
 }
 
 void talk(std::string_view line, std::string_view details) {
-  fmt::print(stderr, "dualgemm: {}\n{}", core::printable(line, core::kLongestMessage),
-             core::printable(details, std::string::npos, core::LineBreaks::kKept));
+  print_to_stderr(
+      fmt::format("dualgemm: {}\n{}", core::printable(line, core::kLongestMessage),
+                  core::printable(details, std::string::npos, core::LineBreaks::kKept)));
 }
 
 int fail(const Status& status) {

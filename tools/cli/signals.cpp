@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstring>
 
@@ -26,14 +27,18 @@ extern "C" void end_by_signal(int signal) {
   raise(signal);  // takes effect when this handler returns
 }
 
+// What stderr does not take is lost: there is nowhere to say so.
 void say(const char* text) noexcept {
-  // A name from the command line or from a folder: what moves a cursor is shown as '?'.
-  for (; *text != '\0'; ++text) {
-    const auto byte = static_cast<unsigned char>(*text);
-    const char shown = byte < 0x20 || byte >= 0x7F ? '?' : *text;
-    if (write(STDERR_FILENO, &shown, 1) != 1) return;
+  for (size_t left = std::strlen(text); left > 0;) {
+    const ssize_t written = write(STDERR_FILENO, text, left);
+    if (written <= 0) return;
+    text += written;
+    left -= static_cast<size_t>(written);
   }
 }
+
+// Threads read one file side by side, and all of them meet its end.
+std::atomic_flag reporting_cut_file = ATOMIC_FLAG_INIT;
 
 extern "C" void report_cut_file(int signal, siginfo_t* info, void*) {
   const char* path = checkpoint::MappedFile::path_at(info->si_addr);
@@ -41,11 +46,11 @@ extern "C" void report_cut_file(int signal, siginfo_t* info, void*) {
     set_default(signal);  // the access is repeated, and ends the process
     return;
   }
+  while (reporting_cut_file.test_and_set()) pause();  // the first one ends the process
   checkpoint::remove_unfinished(signal);
   say("dualgemm: ");
   say(path);
-  say(": became shorter while it was read, or its medium failed; must stay as it is until then");
-  if (write(STDERR_FILENO, "\n", 1) != 1) _exit(kExitFailed);
+  say(": became shorter while it was read, or its medium failed; must stay as it is until then\n");
   _exit(kExitFailed);
 }
 

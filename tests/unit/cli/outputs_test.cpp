@@ -212,5 +212,27 @@ TEST_F(Outputs, AShardWithoutItsIndexIsRefused) {
   EXPECT_EQ(run({"validate", path("part")}).exit_code, 0);
 }
 
+// A closed or full stderr takes no message, and no job depends on that. A file that is opened
+// does not get the number of a closed stream, or all that is printed would be written into it.
+TEST_F(Outputs, ClosedAndFullStreams) {
+  make_layer();
+  ASSERT_EQ(
+      run({"quantize", path("layer.safetensors"), "--out", path("want.safetensors")}).exit_code, 0);
+  const std::string want = read_text(path("want.safetensors"));
+  const Arguments quantize = {"quantize", path("layer.safetensors"), "--out",
+                              path("q.safetensors")};
+  for (const char* how : {"2>&-", "2>/dev/full", "<&-", "<&- >&-", "<&- >&- 2>&-"}) {
+    EXPECT_EQ(run_redirected(quantize, how), 0) << how;
+    EXPECT_EQ(read_text(path("q.safetensors")), want) << how;
+    fs::remove(path("q.safetensors"));
+  }
+  // What a result is printed to must take it; errors keep their status.
+  for (const char* how : {">&- 2>&-", ">/dev/full 2>/dev/full"}) {
+    EXPECT_EQ(run_redirected({"--version"}, how), 1) << how;
+    EXPECT_EQ(run_redirected({"validate", path("want.safetensors")}, how), 1) << how;
+    EXPECT_EQ(run_redirected({"nonsense"}, how), 2) << how;
+  }
+}
+
 }  // namespace
 }  // namespace dualgemm::test

@@ -75,6 +75,21 @@ class CliTest : public ::testing::Test {
     return finish(start(arguments, environment, out), stdout_path.empty());
   }
 
+  // With a shell's redirections behind it, such as "2>&-": its exit status, or -1 for a signal.
+  int run_redirected(const std::vector<std::string>& arguments,
+                     const std::string& redirections) const {
+    std::string command = "exec '" + binary() + "'";
+    for (const std::string& argument : arguments) command += " '" + argument + "'";
+    command += " " + redirections;
+    std::string shell = "/bin/sh", option = "-c";
+    char* argv[] = {shell.data(), option.data(), command.data(), nullptr};
+    pid_t child = 0;
+    int state = 0;
+    EXPECT_EQ(posix_spawn(&child, shell.c_str(), nullptr, nullptr, argv, environ), 0);
+    if (waitpid(child, &state, 0) != child) return -1;
+    return WIFEXITED(state) ? WEXITSTATUS(state) : -1;
+  }
+
   // Ctrl-C after so many milliseconds.
   ProgramResult interrupt(const std::vector<std::string>& arguments, int milliseconds) const {
     const pid_t child = start(arguments, {}, (root_ / "stdout").string());
@@ -99,12 +114,16 @@ class CliTest : public ::testing::Test {
   }
 
  private:
+  static std::string binary() {
+    const char* override_path = std::getenv("DUALGEMM_BINARY");
+    return override_path != nullptr ? override_path : DUALGEMM_BINARY_PATH;
+  }
+
   // 0 when it cannot be started.
   pid_t start(const std::vector<std::string>& arguments,
               const std::vector<std::string>& environment, const std::string& out) const {
-    const char* override_path = std::getenv("DUALGEMM_BINARY");
-    std::string binary = override_path != nullptr ? override_path : DUALGEMM_BINARY_PATH;
-    std::vector<char*> argv{binary.data()};
+    std::string program = binary();
+    std::vector<char*> argv{program.data()};
     for (const std::string& argument : arguments)
       argv.push_back(const_cast<char*>(argument.c_str()));
     argv.push_back(nullptr);
@@ -123,9 +142,9 @@ class CliTest : public ::testing::Test {
     posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     pid_t child = 0;
     const int failed =
-        posix_spawn(&child, binary.c_str(), &actions, nullptr, argv.data(), envp.data());
+        posix_spawn(&child, program.c_str(), &actions, nullptr, argv.data(), envp.data());
     posix_spawn_file_actions_destroy(&actions);
-    EXPECT_EQ(failed, 0) << "cannot start " << binary;
+    EXPECT_EQ(failed, 0) << "cannot start " << program;
     return failed == 0 ? child : 0;
   }
 
