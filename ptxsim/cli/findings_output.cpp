@@ -32,6 +32,18 @@ std::string details_of(const Report& report) {
   return text;
 }
 
+// Braces hold the places of arguments in SARIF's messages; those that are meant are doubled.
+std::string message_of(const Finding& finding) {
+  const std::string text =
+      finding.details.empty() ? finding.message : finding.message + "\n" + finding.details;
+  std::string doubled;
+  for (const char c : text) {
+    doubled += c;
+    if (c == '{' || c == '}') doubled += c;
+  }
+  return doubled;
+}
+
 // A path as a URI reference (RFC 3986): what is not unreserved is given in hexadecimal.
 std::string uri_of(const std::string& path) {
   std::string uri = path.starts_with('/') ? "file://" : "";
@@ -69,16 +81,13 @@ OrderedJson locations_of(const Finding& finding) {
 }
 
 OrderedJson result_of(const Finding& finding, const std::string& run, size_t rule) {
-  OrderedJson result{
-      {"ruleId", finding.rule},
-      {"ruleIndex", rule},
-      {"level", level_of(finding.severity)},
-      {"message",
-       {{"text",
-         finding.details.empty() ? finding.message : finding.message + "\n" + finding.details}}},
-      {"locations", locations_of(finding)},
-      {"occurrenceCount", std::max<uint64_t>(finding.count, 1)},
-      {"properties", {{"run", run}, {"severity", finding.severity}}}};
+  OrderedJson result{{"ruleId", finding.rule},
+                     {"ruleIndex", rule},
+                     {"level", level_of(finding.severity)},
+                     {"message", {{"text", message_of(finding)}}},
+                     {"locations", locations_of(finding)},
+                     {"occurrenceCount", std::max<uint64_t>(finding.count, 1)},
+                     {"properties", {{"run", run}, {"severity", finding.severity}}}};
   if (finding.place.ptx_line > 0)
     result["properties"]["ptx"] =
         fmt::format("{}:{}", finding.place.ptx_name, finding.place.ptx_line);

@@ -6,7 +6,9 @@
 //   ptxsim time kernel.ptx --gpu b200    an estimate of how long it takes there
 // Exit codes: 0 as expected; 1 wrong result, fault, deadlock or a report of severity error; 2 input
 // that is not valid, or the instruction budget used up: one line on stderr; 130 ended by Ctrl-C.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <exception>
@@ -60,9 +62,14 @@ ptxsim::Error refusal(std::string message) {
   return {ptxsim::ErrorKind::kInput, std::move(message), {}};
 }
 
-}  // namespace
+// A closed one of stdin, stdout and stderr gets something in its place, so that no file that is
+// opened gets its number and with it all that is printed. Writing to it still fails.
+void open_standard_streams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) < 0) return;
+}
 
-int main(int argc, char** argv) {
+int run_program(int argc, char** argv) {
   CLI::App app{"Runs PTX kernels on the CPU and checks their synchronisation"};
   app.require_subcommand(1);
   app.set_version_flag("--version", "ptxsim " PTXSIM_VERSION);
@@ -109,4 +116,13 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     return ptxsim::cli::print_error(refusal(error.what()));
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  open_standard_streams();
+  const int code = run_program(argc, argv);
+  if (std::cout.flush() || code != 0) return code;
+  return ptxsim::cli::print_error(refusal("stdout: cannot be written; must take everything"));
 }

@@ -232,6 +232,17 @@ TEST_F(FindingsFormat, SarifIsAsItsSchemaHasIt) {
   }
 }
 
+// Vectors of PTX are written in braces, which SARIF keeps for arguments: "{0}" is one, "{{0}}" is
+// the text "{0}".
+TEST_F(FindingsFormat, BracesOfPtxAreNoPlacesOfArguments) {
+  write("k.ptx", replaced(kKernel, "ld.global.u32 %r2, [%rd4];",
+                          "{\n.reg .b32 %v;\nld.global.v2.u32 {%r2, %v}, [%rd4];\n}"));
+  write("c.json", replaced(kCase, "\"block\": [32]", "\"block\": [64]"));
+  const Outcome outcome = run({"--sarif", "out.sarif"});
+  EXPECT_EQ(outcome.exit_code, 1) << outcome;
+  EXPECT_TRUE(contains(read("out.sarif"), "ld.global.v2.u32 {{%r2, %v}}, [%rd4];")) << outcome;
+}
+
 TEST_F(FindingsFormat, TheCheckOfSarifFindsWhatIsWrong) {
   EXPECT_NE(wrong_in_sarif(Json::parse(R"({"version": "2.1.0"})")), "");
   EXPECT_NE(

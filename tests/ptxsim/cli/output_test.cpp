@@ -59,6 +59,18 @@ TEST_F(Program, SaysWhereAFaultHappened) {
   EXPECT_TRUE(contains(outcome.out, "CTA (0,0,0), warp 1, lane 0: 'ld.global.u32 %r2, [%rd4];'"));
 }
 
+// What is printed and lost is an error, whichever subcommand printed it.
+TEST_F(Program, AFullStdoutIsAnError) {
+  for (const char* arguments : {"run k.ptx --case c.json", "check k.ptx", "case k.ptx --out -",
+                                "--version", "--help", "run --help"})
+    for (const char* closed : {">/dev/full", ">&-"}) {
+      const std::string command = "cd '" + path("").string() + "' && '" PTXSIM_BINARY "' " +
+                                  arguments + " 2>/dev/null " + closed;
+      const int state = std::system(command.c_str());
+      EXPECT_TRUE(WIFEXITED(state) && WEXITSTATUS(state) == 2) << command << ": " << state;
+    }
+}
+
 TEST_F(Program, RunsEachScheduleAndSeed) {
   const Outcome outcome = run({"--schedule", "all", "--seed", "7", "--seeds", "2"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome;
