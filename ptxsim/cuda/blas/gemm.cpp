@@ -9,25 +9,27 @@ namespace {
 struct Operand {
   const void* begin;
   int type;  // cudaDataType
-  int ld;
-  long long stride;
+  int64_t ld;
+  int64_t stride;
+  bool is_array = false;  // `begin`: addresses in the GPU's memory, one for each batch
 };
 
 struct Gemm {
   const char* call;
-  int op_a, op_b, m, n, k;
+  int op_a, op_b;
+  int64_t m, n, k;
   const void* alpha;
   Operand a, b;
   const void* beta;
   Operand c;
-  int batches;
+  int64_t batches;
   int compute;  // cublasComputeType_t
 };
 
 constexpr int kCompute16 = 64, kCompute32 = 68, kCompute64 = 70;
 constexpr int kReal32 = 0, kReal64 = 1, kReal16 = 2;
 
-Matrix matrix_of(const char* name, const Operand& operand, int rows, int columns) {
+Matrix matrix_of(const char* name, const Operand& operand, int64_t rows, int64_t columns) {
   return {name,
           static_cast<Type>(operand.type),
           operand.begin,
@@ -35,7 +37,8 @@ Matrix matrix_of(const char* name, const Operand& operand, int rows, int columns
           static_cast<uint64_t>(columns),
           operand.ld,
           false,
-          operand.stride};
+          operand.stride,
+          operand.is_array};
 }
 
 bool is_operation(int operation) { return operation >= kPlain && operation <= kConjugated; }
@@ -45,8 +48,9 @@ bool is_valid(const Gemm& g) {
   if (!is_operation(g.op_a) || !is_operation(g.op_b) || g.m < 0 || g.n < 0 || g.k < 0 ||
       g.batches < 0 || g.alpha == nullptr || g.beta == nullptr)
     return false;
-  return g.a.ld >= std::max(1, g.op_a == kPlain ? g.m : g.k) &&
-         g.b.ld >= std::max(1, g.op_b == kPlain ? g.k : g.n) && g.c.ld >= std::max(1, g.m);
+  return g.a.ld >= std::max<int64_t>(1, g.op_a == kPlain ? g.m : g.k) &&
+         g.b.ld >= std::max<int64_t>(1, g.op_b == kPlain ? g.k : g.n) &&
+         g.c.ld >= std::max<int64_t>(1, g.m);
 }
 
 // cuBLAS, "cublasGemmEx()": A and B of one type; C of theirs, or f32 where sums are.
@@ -90,103 +94,149 @@ BlasStatus multiply(void* handle, const Gemm& g) {
 
 }  // namespace
 
-// What the types of one letter have: `Number` of memory, by its cudaDataType, and sums of it.
-#define PTXSIM_GEMM(function, batched, Number, type, compute)                                    \
-  PTXSIM_CUDA_API int function(void* handle, int op_a, int op_b, int m, int n, int k,            \
-                               const Number* alpha, const Number* a, int lda, const Number* b,   \
-                               int ldb, const Number* beta, Number* c, int ldc) {                \
-    return multiply(handle, {#function,                                                          \
-                             op_a,                                                               \
-                             op_b,                                                               \
-                             m,                                                                  \
-                             n,                                                                  \
-                             k,                                                                  \
-                             alpha,                                                              \
-                             {a, type, lda, 0},                                                  \
-                             {b, type, ldb, 0},                                                  \
-                             beta,                                                               \
-                             {c, type, ldc, 0},                                                  \
-                             1,                                                                  \
-                             compute});                                                          \
-  }                                                                                              \
-  PTXSIM_CUDA_API int batched(void* handle, int op_a, int op_b, int m, int n, int k,             \
-                              const Number* alpha, const Number* a, int lda, long long stride_a, \
-                              const Number* b, int ldb, long long stride_b, const Number* beta,  \
-                              Number* c, int ldc, long long stride_c, int batches) {             \
-    return multiply(handle, {#batched,                                                           \
-                             op_a,                                                               \
-                             op_b,                                                               \
-                             m,                                                                  \
-                             n,                                                                  \
-                             k,                                                                  \
-                             alpha,                                                              \
-                             {a, type, lda, stride_a},                                           \
-                             {b, type, ldb, stride_b},                                           \
-                             beta,                                                               \
-                             {c, type, ldc, stride_c},                                           \
-                             batches,                                                            \
-                             compute});                                                          \
+// What the types of one letter have: `Number` of memory, by its cudaDataType, and sums of it. `Int`: of sizes.
+#define PTXSIM_GEMM_OF(function, strided, batched, Int, Stride, Number, type, compute)         \
+  PTXSIM_CUDA_API int function(void* handle, int op_a, int op_b, Int m, Int n, Int k,          \
+                               const Number* alpha, const Number* a, Int lda, const Number* b, \
+                               Int ldb, const Number* beta, Number* c, Int ldc) {              \
+    return multiply(handle, {#function,                                                        \
+                             op_a,                                                             \
+                             op_b,                                                             \
+                             m,                                                                \
+                             n,                                                                \
+                             k,                                                                \
+                             alpha,                                                            \
+                             {a, type, lda, 0},                                                \
+                             {b, type, ldb, 0},                                                \
+                             beta,                                                             \
+                             {c, type, ldc, 0},                                                \
+                             1,                                                                \
+                             compute});                                                        \
+  }                                                                                            \
+  PTXSIM_CUDA_API int strided(void* handle, int op_a, int op_b, Int m, Int n, Int k,           \
+                              const Number* alpha, const Number* a, Int lda, Stride stride_a,  \
+                              const Number* b, Int ldb, Stride stride_b, const Number* beta,   \
+                              Number* c, Int ldc, Stride stride_c, Int batches) {              \
+    return multiply(handle, {#strided,                                                         \
+                             op_a,                                                             \
+                             op_b,                                                             \
+                             m,                                                                \
+                             n,                                                                \
+                             k,                                                                \
+                             alpha,                                                            \
+                             {a, type, lda, stride_a},                                         \
+                             {b, type, ldb, stride_b},                                         \
+                             beta,                                                             \
+                             {c, type, ldc, stride_c},                                         \
+                             batches,                                                          \
+                             compute});                                                        \
+  }                                                                                            \
+  PTXSIM_CUDA_API int batched(void* handle, int op_a, int op_b, Int m, Int n, Int k,           \
+                              const Number* alpha, const Number* const* a, Int lda,            \
+                              const Number* const* b, Int ldb, const Number* beta,             \
+                              Number* const* c, Int ldc, Int batches) {                        \
+    return multiply(handle, {#batched,                                                         \
+                             op_a,                                                             \
+                             op_b,                                                             \
+                             m,                                                                \
+                             n,                                                                \
+                             k,                                                                \
+                             alpha,                                                            \
+                             {a, type, lda, 0, true},                                          \
+                             {b, type, ldb, 0, true},                                          \
+                             beta,                                                             \
+                             {c, type, ldc, 0, true},                                          \
+                             batches,                                                          \
+                             compute});                                                        \
+  }
+#define PTXSIM_GEMM(function, strided, batched, Number, type, compute)                        \
+  PTXSIM_GEMM_OF(function, strided, batched, int, long long, Number, type, compute)           \
+  PTXSIM_GEMM_OF(function##_64, strided##_64, batched##_64, int64_t, long long, Number, type, \
+                 compute)
+
+PTXSIM_GEMM(cublasSgemm_v2, cublasSgemmStridedBatched, cublasSgemmBatched, float, kReal32,
+            kCompute32)
+PTXSIM_GEMM(cublasDgemm_v2, cublasDgemmStridedBatched, cublasDgemmBatched, double, kReal64,
+            kCompute64)
+PTXSIM_GEMM(cublasHgemm, cublasHgemmStridedBatched, cublasHgemmBatched, void, kReal16, kCompute16)
+
+// The types are arguments.
+#define PTXSIM_GEMM_EX(suffix, Int)                                                                \
+  PTXSIM_CUDA_API int cublasGemmEx##suffix(void* handle, int op_a, int op_b, Int m, Int n, Int k,  \
+                                           const void* alpha, const void* a, int type_a, Int lda,  \
+                                           const void* b, int type_b, Int ldb, const void* beta,   \
+                                           void* c, int type_c, Int ldc, int compute, int) {       \
+    return multiply(handle, {"cublasGemmEx" #suffix,                                               \
+                             op_a,                                                                 \
+                             op_b,                                                                 \
+                             m,                                                                    \
+                             n,                                                                    \
+                             k,                                                                    \
+                             alpha,                                                                \
+                             {a, type_a, lda, 0},                                                  \
+                             {b, type_b, ldb, 0},                                                  \
+                             beta,                                                                 \
+                             {c, type_c, ldc, 0},                                                  \
+                             1,                                                                    \
+                             compute});                                                            \
+  }                                                                                                \
+  PTXSIM_CUDA_API int cublasGemmStridedBatchedEx##suffix(                                          \
+      void* handle, int op_a, int op_b, Int m, Int n, Int k, const void* alpha, const void* a,     \
+      int type_a, Int lda, long long stride_a, const void* b, int type_b, Int ldb,                 \
+      long long stride_b, const void* beta, void* c, int type_c, Int ldc, long long stride_c,      \
+      Int batches, int compute, int) {                                                             \
+    return multiply(handle, {"cublasGemmStridedBatchedEx" #suffix,                                 \
+                             op_a,                                                                 \
+                             op_b,                                                                 \
+                             m,                                                                    \
+                             n,                                                                    \
+                             k,                                                                    \
+                             alpha,                                                                \
+                             {a, type_a, lda, stride_a},                                           \
+                             {b, type_b, ldb, stride_b},                                           \
+                             beta,                                                                 \
+                             {c, type_c, ldc, stride_c},                                           \
+                             batches,                                                              \
+                             compute});                                                            \
+  }                                                                                                \
+  PTXSIM_CUDA_API int cublasGemmBatchedEx##suffix(                                                 \
+      void* handle, int op_a, int op_b, Int m, Int n, Int k, const void* alpha,                    \
+      const void* const* a, int type_a, Int lda, const void* const* b, int type_b, Int ldb,        \
+      const void* beta, void* const* c, int type_c, Int ldc, Int batches, int compute, int) {      \
+    return multiply(handle, {"cublasGemmBatchedEx" #suffix,                                        \
+                             op_a,                                                                 \
+                             op_b,                                                                 \
+                             m,                                                                    \
+                             n,                                                                    \
+                             k,                                                                    \
+                             alpha,                                                                \
+                             {a, type_a, lda, 0, true},                                            \
+                             {b, type_b, ldb, 0, true},                                            \
+                             beta,                                                                 \
+                             {c, type_c, ldc, 0, true},                                            \
+                             batches,                                                              \
+                             compute});                                                            \
+  }                                                                                                \
+  PTXSIM_CUDA_API int cublasSgemmEx##suffix(void* handle, int op_a, int op_b, Int m, Int n, Int k, \
+                                            const float* alpha, const void* a, int type_a,         \
+                                            Int lda, const void* b, int type_b, Int ldb,           \
+                                            const float* beta, void* c, int type_c, Int ldc) {     \
+    return multiply(handle, {"cublasSgemmEx" #suffix,                                              \
+                             op_a,                                                                 \
+                             op_b,                                                                 \
+                             m,                                                                    \
+                             n,                                                                    \
+                             k,                                                                    \
+                             alpha,                                                                \
+                             {a, type_a, lda, 0},                                                  \
+                             {b, type_b, ldb, 0},                                                  \
+                             beta,                                                                 \
+                             {c, type_c, ldc, 0},                                                  \
+                             1,                                                                    \
+                             kCompute32});                                                         \
   }
 
-PTXSIM_GEMM(cublasSgemm_v2, cublasSgemmStridedBatched, float, kReal32, kCompute32)
-PTXSIM_GEMM(cublasDgemm_v2, cublasDgemmStridedBatched, double, kReal64, kCompute64)
-PTXSIM_GEMM(cublasHgemm, cublasHgemmStridedBatched, void, kReal16, kCompute16)
-
-PTXSIM_CUDA_API int cublasGemmEx(void* handle, int op_a, int op_b, int m, int n, int k,
-                                 const void* alpha, const void* a, int type_a, int lda,
-                                 const void* b, int type_b, int ldb, const void* beta, void* c,
-                                 int type_c, int ldc, int compute, int) {
-  return multiply(handle, {"cublasGemmEx",
-                           op_a,
-                           op_b,
-                           m,
-                           n,
-                           k,
-                           alpha,
-                           {a, type_a, lda, 0},
-                           {b, type_b, ldb, 0},
-                           beta,
-                           {c, type_c, ldc, 0},
-                           1,
-                           compute});
-}
-PTXSIM_CUDA_API int cublasGemmStridedBatchedEx(void* handle, int op_a, int op_b, int m, int n,
-                                               int k, const void* alpha, const void* a, int type_a,
-                                               int lda, long long stride_a, const void* b,
-                                               int type_b, int ldb, long long stride_b,
-                                               const void* beta, void* c, int type_c, int ldc,
-                                               long long stride_c, int batches, int compute, int) {
-  return multiply(handle, {"cublasGemmStridedBatchedEx",
-                           op_a,
-                           op_b,
-                           m,
-                           n,
-                           k,
-                           alpha,
-                           {a, type_a, lda, stride_a},
-                           {b, type_b, ldb, stride_b},
-                           beta,
-                           {c, type_c, ldc, stride_c},
-                           batches,
-                           compute});
-}
-PTXSIM_CUDA_API int cublasSgemmEx(void* handle, int op_a, int op_b, int m, int n, int k,
-                                  const float* alpha, const void* a, int type_a, int lda,
-                                  const void* b, int type_b, int ldb, const float* beta, void* c,
-                                  int type_c, int ldc) {
-  return multiply(handle, {"cublasSgemmEx",
-                           op_a,
-                           op_b,
-                           m,
-                           n,
-                           k,
-                           alpha,
-                           {a, type_a, lda, 0},
-                           {b, type_b, ldb, 0},
-                           beta,
-                           {c, type_c, ldc, 0},
-                           1,
-                           kCompute32});
-}
+PTXSIM_GEMM_EX(, int)
+PTXSIM_GEMM_EX(_64, int64_t)
 
 }  // namespace ptxsim::cuda::blas

@@ -47,6 +47,7 @@ uint64_t num_lines(const Matrix& m) { return m.row_major ? m.rows : m.columns; }
 uint64_t line_length(const Matrix& m) { return m.row_major ? m.columns : m.rows; }
 
 const std::byte* begin_of(const Matrix& matrix, uint64_t batch) {
+  if (matrix.is_array) return static_cast<const std::byte*>(matrix.begins[batch]);
   return static_cast<const std::byte*>(matrix.begin) +
          static_cast<int64_t>(batch) * matrix.batch_stride *
              static_cast<int64_t>(bytes_of(matrix.type));
@@ -96,6 +97,19 @@ void for_lines(const Matrix& matrix, const Lines& lines, F&& f) {
     f(lines.begin + i * step, static_cast<ptrdiff_t>(lines.offset + i * step), i);
 }
 
+// `bytes` of a line, of which the first is byte `offset` of its buffer, were written.
+void check_written(Session& session, const Matrix& matrix, uint64_t batch, const Lines& lines,
+                   ptrdiff_t offset, uint64_t bytes) {
+  if (!session.settings.options.check_uninitialized || lines.written == nullptr) return;
+  const auto begin = lines.written->begin() + offset;
+  const auto end = begin + static_cast<ptrdiff_t>(bytes);
+  const auto unwritten = std::find(begin, end, false);
+  if (unwritten == end) return;
+  throw BlasFault{kLaunchFailed,
+                  fmt::format("{}: byte {} of {} was never written", text_of(matrix, batch),
+                              unwritten - lines.written->begin(), lines.buffer)};
+}
+
 // Where the element lies in a vector that goes column by column.
 uint64_t index_of(const Matrix& matrix, uint64_t line, uint64_t at) {
   return matrix.row_major ? at * matrix.rows + line : line * matrix.rows + at;
@@ -108,17 +122,8 @@ std::vector<double> read(Session& session, const Matrix& matrix, uint64_t batch)
   if (values.empty()) return values;
   const Lines lines = lines_of(session, matrix, batch);
   const uint64_t step = bytes_of(matrix.type), length = line_length(matrix);
-  const bool checks = session.settings.options.check_uninitialized && lines.written != nullptr;
   for_lines(matrix, lines, [&](const std::byte* line, ptrdiff_t offset, uint64_t i) {
-    if (checks) {
-      const auto begin = lines.written->begin() + offset;
-      const auto end = begin + static_cast<ptrdiff_t>(length * step);
-      const auto unwritten = std::find(begin, end, false);
-      if (unwritten != end)
-        throw BlasFault{kLaunchFailed,
-                        fmt::format("{}: byte {} of {} was never written", text_of(matrix, batch),
-                                    unwritten - lines.written->begin(), lines.buffer)};
-    }
+    check_written(session, matrix, batch, lines, offset, length * step);
     for (uint64_t at = 0; at < length; ++at)
       values[index_of(matrix, i, at)] = decoded(matrix.type, line + at * step);
   });
@@ -135,6 +140,17 @@ void write(Session& session, const Matrix& matrix, uint64_t batch,
       encode_to(matrix.type, values[index_of(matrix, i, at)], line + at * step);
     if (lines.written != nullptr) std::fill_n(lines.written->begin() + offset, length * step, true);
   });
+}
+
+void read_addresses(Session& session, Matrix& matrix, uint64_t batches) {
+  static_assert(sizeof(void*) == 8);
+  const std::string name = std::string("addresses of ") + matrix.name;
+  const Matrix array = {name.c_str(), Type::kF64,  // of 8 bytes each
+                        matrix.begin, batches,    1, static_cast<int64_t>(batches)};
+  const Lines lines = lines_of(session, array, 0);
+  check_written(session, array, 0, lines, static_cast<ptrdiff_t>(lines.offset), batches * 8);
+  matrix.begins.resize(batches);
+  std::memcpy(matrix.begins.data(), lines.begin, batches * 8);
 }
 
 double read_scale(Session& session, const Scale& scale, Type type, const char* name) {

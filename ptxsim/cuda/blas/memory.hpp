@@ -17,6 +17,8 @@ struct BlasFault {  // thrown
 std::vector<double> read(Session& session, const Matrix& matrix, uint64_t batch);
 void write(Session& session, const Matrix& matrix, uint64_t batch,
            const std::vector<double>& values);
+// Where the matrices of an array begin: reads `begin`, fills `begins`.
+void read_addresses(Session& session, Matrix& matrix, uint64_t batches);
 double read_scale(Session& session, const Scale& scale, Type type, const char* name);
 double rounded(Type type, double value);
 // The bytes of all batches, a range for each column or row.

@@ -55,11 +55,16 @@ void note_ranges(Session& session, const char* call, const Product& p, bool read
   add_ranges(p.b, p.batches, reads);
   if (reads_c) add_ranges(p.c, p.batches, reads);
   if ((p.epilogue & kBias) != 0) add_ranges(p.bias, p.batches, reads);
+  for (const Matrix* matrix : {&p.a, &p.b, &p.c})
+    if (matrix->is_array)
+      reads.push_back({static_cast<const std::byte*>(matrix->begin), p.batches * sizeof(void*)});
   session.touched(call, writes, reads);
 }
 
-Status run(Session& session, const char* call, const Product& p) {
+Status run(Session& session, const char* call, Product p) {
   try {
+    for (Matrix* matrix : {&p.a, &p.b, &p.c, &p.d})
+      if (matrix->is_array) read_addresses(session, *matrix, p.batches);
     const double alpha = read_scale(session, p.alpha, p.scale, "alpha");
     const double beta = read_scale(session, p.beta, p.scale, "beta");
     note_ranges(session, call, p, beta != 0);

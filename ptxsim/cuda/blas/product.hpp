@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "ptxsim/cuda/blas/types.hpp"
 #include "ptxsim/cuda/session.hpp"
@@ -18,6 +19,10 @@ struct Matrix {
   int64_t ld = 0;                  // elements from a column to the next; from a row, with row_major
   bool row_major = false;
   int64_t batch_stride = 0;  // in elements
+  // `begin` is an array of addresses in the GPU's memory, one for each batch, which is read when the product is done: into
+  // `begins`.
+  bool is_array = false;
+  std::vector<const void*> begins = {};
 };
 
 struct Scale {  // alpha, beta

@@ -44,6 +44,13 @@ TEST_F(ExecBlas, MemoryIsChecked) {
   }
 }
 
+TEST_F(ExecBlas, ArraysOfAddressesAreInTheGpusMemory) {
+  const Outcome outcome = run_part("addresses_of_host");
+  EXPECT_EQ(outcome.exit_code, 1) << outcome;
+  EXPECT_EQ(outcome.out, "") << outcome;
+  EXPECT_TRUE(contains(outcome.err, "error: cublasSgemmBatched: addresses of A (")) << outcome;
+}
+
 TEST_F(ExecBlas, ProductsOfTwoStreamsAreJudged) {
   const Outcome outcome = run_part("streams");
   EXPECT_EQ(outcome.exit_code, 1) << outcome;

@@ -171,6 +171,92 @@ void batches_and_device_scales(cublasHandle_t handle) {
   CHECK_CUDA(cudaFree(on_device));
 }
 
+// The same by arrays of addresses, in an order that no stride has; forms of 64-bit sizes, too.
+void batches_by_addresses(cublasHandle_t handle) {
+  const float alpha = 2, beta = 1;
+  const int order[] = {2, 0, 1};
+  for (const bool wide : {false, true})
+    for (const bool typed : {false, true}) {
+      Values<float> a(15, 4, 4, 4), b(6, 5, 5, 5), c(18, 4, 4, 6);
+      const float* addresses[9];
+      for (int batch = 0; batch < 3; ++batch) {
+        addresses[batch] = a.device + order[batch] * 20;
+        addresses[3 + batch] = b.device;
+        addresses[6 + batch] = c.device + batch * 24;
+      }
+      const void** on_device;
+      CHECK_CUDA(cudaMalloc(&on_device, sizeof addresses));
+      CHECK_CUDA(cudaMemcpy(on_device, addresses, sizeof addresses, cudaMemcpyHostToDevice));
+      const auto floats = (const float* const*)on_device;
+      const auto results = (float* const*)on_device;
+      const auto voids = (void* const*)on_device;
+      if (typed && wide)
+        CHECK_BLAS(cublasGemmBatchedEx_64(handle, CUBLAS_OP_N, CUBLAS_OP_N, 4, 6, 5, &alpha,
+                                          on_device, CUDA_R_32F, 4, on_device + 3, CUDA_R_32F, 5,
+                                          &beta, voids + 6, CUDA_R_32F, 4, 3, CUBLAS_COMPUTE_32F,
+                                          CUBLAS_GEMM_DEFAULT));
+      else if (typed)
+        CHECK_BLAS(cublasGemmBatchedEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 4, 6, 5, &alpha, on_device,
+                                       CUDA_R_32F, 4, on_device + 3, CUDA_R_32F, 5, &beta,
+                                       voids + 6, CUDA_R_32F, 4, 3, CUBLAS_COMPUTE_32F,
+                                       CUBLAS_GEMM_DEFAULT));
+      else if (wide)
+        CHECK_BLAS(cublasSgemmBatched_64(handle, CUBLAS_OP_N, CUBLAS_OP_N, 4, 6, 5, &alpha, floats,
+                                         4, floats + 3, 5, &beta, results + 6, 4, 3));
+      else
+        CHECK_BLAS(cublasSgemmBatched(handle, CUBLAS_OP_N, CUBLAS_OP_N, 4, 6, 5, &alpha, floats, 4,
+                                      floats + 3, 5, &beta, results + 6, 4, 3));
+      const std::vector<float> result = c.result(18, 4, 4);
+      for (int batch = 0; batch < 3; ++batch)
+        for (int row = 0; row < 4; ++row)
+          for (int column = 0; column < 6; ++column) {
+            double sum = 0;
+            for (int p = 0; p < 5; ++p)
+              sum +=
+                  double(a.host[order[batch] * 20 + p * 4 + row]) * double(b.host[column * 5 + p]);
+            const int at = batch * 24 + column * 4 + row;
+            CHECK(std::fabs(result[at] - (2 * sum + c.host[at])) < 1e-5);
+          }
+      CHECK_CUDA(cudaFree(on_device));
+    }
+}
+
+// What the forms without _64 compute, the forms with it compute, too; copies likewise.
+void wide_sizes(cublasHandle_t handle) {
+  for (const Shape& s : kShapes) {
+    const float alpha = 1.5f, beta = -0.5f;
+    const double one = 1, none = 0;
+    check_product<float, float>(s, alpha, beta, kFloat,
+                                [&](auto a, int lda, auto b, int ldb, auto c, int ldc) {
+                                  return cublasSgemm_64(handle, op(s.ta), op(s.tb), s.m, s.n, s.k,
+                                                        &alpha, a, lda, b, ldb, &beta, c, ldc);
+                                });
+    check_product<float, float>(
+        s, alpha, beta, kFloat, [&](auto a, int lda, auto b, int ldb, auto c, int ldc) {
+          return cublasSgemmStridedBatched_64(handle, op(s.ta), op(s.tb), s.m, s.n, s.k, &alpha, a,
+                                              lda, 0, b, ldb, 0, &beta, c, ldc, 0, 1);
+        });
+    check_product<double, double>(s, one, none, kDouble,
+                                  [&](auto a, int lda, auto b, int ldb, auto c, int ldc) {
+                                    return cublasDgemm_64(handle, op(s.ta), op(s.tb), s.m, s.n, s.k,
+                                                          &one, a, lda, b, ldb, &none, c, ldc);
+                                  });
+    check_product<__half, float>(
+        s, alpha, beta, kHalf, [&](auto a, int lda, auto b, int ldb, auto c, int ldc) {
+          return cublasGemmEx_64(handle, op(s.ta), op(s.tb), s.m, s.n, s.k, &alpha, a, CUDA_R_16F,
+                                 lda, b, CUDA_R_16F, ldb, &beta, c, CUDA_R_32F, ldc,
+                                 CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+        });
+  }
+  const float values[] = {1, 2, 3, 4, 5, 6};
+  float back[6] = {}, *on_device;
+  CHECK_CUDA(cudaMalloc(&on_device, sizeof values));
+  CHECK_BLAS(cublasSetVector_64(6, 4, values, 1, on_device, 1));
+  CHECK_BLAS(cublasGetMatrix_64(2, 3, 4, on_device, 2, back, 2));
+  for (int i = 0; i < 6; ++i) CHECK(back[i] == values[i]);
+  CHECK_CUDA(cudaFree(on_device));
+}
+
 void products() {
   cublasHandle_t handle;
   cudaStream_t stream, is = nullptr;
@@ -192,6 +278,8 @@ void products() {
   gemm_ex<__nv_bfloat16, float>(handle, CUDA_R_16BF, CUDA_R_32F, kFloat);
   gemm_ex<__nv_bfloat16, __nv_bfloat16>(handle, CUDA_R_16BF, CUDA_R_16BF, kBf16);
   batches_and_device_scales(handle);
+  batches_by_addresses(handle);
+  wide_sizes(handle);
   float one = 1;
   CHECK(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, 4, &one, nullptr, 3, nullptr, 4, &one,
                     nullptr, 4) == CUBLAS_STATUS_INVALID_VALUE);
@@ -321,6 +409,14 @@ void wrong(const char* part) {
   if (std::strcmp(part, "outside") == 0) n = 5;
   if (std::strcmp(part, "other_call") == 0) {
     CHECK(cublasSaxpy(handle, 4, &one, device, 1, device + 16, 1) == CUBLAS_STATUS_NOT_SUPPORTED);
+    return;
+  }
+  if (std::strcmp(part, "addresses_of_host") == 0) {  // the array must be the GPU's, too
+    const float* as[] = {device};
+    float* cs[] = {device};
+    cublasSgemmBatched(handle, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, 4, &one, as, 4, as, 4, &one, cs, 4,
+                       1);
+    CHECK(cudaDeviceSynchronize() != cudaSuccess);
     return;
   }
   if (std::strcmp(part, "streams") == 0) {
