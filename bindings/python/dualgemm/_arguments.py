@@ -6,9 +6,12 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ._errors import InvalidArgument
+
+if TYPE_CHECKING:
+    import torch
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _NAMES = ("Activation", "InputType", "OwnLayout", "ScaleLayout", "Strategy", "str")  # what are texts, by their annotations
@@ -55,9 +58,17 @@ def dtype(name: str, value: Any) -> None:
         raise InvalidArgument(name, _shown(value), "must be a torch.dtype")
 
 
-def device(name: str, value: Any) -> None:
-    from ._operators import device_of
+def device_of(device: Any) -> torch.device:
+    """What a ``device`` argument means, with its index."""
+    import torch  # here, since the package is used without it, too
 
+    try:
+        return torch.empty(0, device=device).device
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InvalidArgument("device", repr(device), f"must be a device that is here: {str(error).splitlines()[0]}") from None
+
+
+def device(name: str, value: Any) -> None:
     if value is not None:
         device_of(value)
 

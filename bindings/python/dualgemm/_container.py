@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Optional, TypeVar
 import torch
 from torch import Tensor
 
-from ._arguments import checked
+from ._arguments import checked, device_of
 from ._errors import InvalidArgument, Unsupported
 from ._operands import (
     Scalar,
@@ -24,7 +24,7 @@ from ._operands import (
     scales_of,
     slice_rows,
 )
-from ._operators import device_of, refuse_grad, tensor
+from ._operators import refuse_grad, tensor
 from ._quantized import QuantizedTensor, call
 
 _DTYPES = (torch.bfloat16, torch.float16, torch.float32, torch.uint8)  # by their number in a state

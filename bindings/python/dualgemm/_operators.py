@@ -43,14 +43,6 @@ def tensor(name: str, value: Any) -> Tensor:
     return value
 
 
-def device_of(device: Any) -> torch.device:
-    """What a ``device`` argument means, with its index."""
-    try:
-        return torch.empty(0, device=device).device
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise InvalidArgument("device", repr(device), f"must be a device that is here: {str(error).splitlines()[0]}") from None
-
-
 def wants_derivative() -> bool:
     """Whether torch is recording for backward, or inside a level of forward mode; cheap."""
     return torch.is_grad_enabled() or forward_ad._current_level >= 0

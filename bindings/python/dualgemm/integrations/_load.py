@@ -12,12 +12,11 @@ import torch
 import transformers
 from torch import nn
 
-from .._arguments import checked
+from .._arguments import checked, device_of
 from .._errors import DualGemmError, FileError, InvalidArgument, Unsupported, printable
 from .._floats import check_forward, check_shape, is_experts, linear_names
 from .._marking import mark_for_saving
 from .._modules import InputType, NVFP4Linear, PackedModule, check_input_type
-from .._operators import device_of
 from .._replace import is_inside, set_module, warn_left
 from ..checkpoint import Checkpoint, gated_module, open_checkpoint, prefixes_of
 from ..nn import finalize as finalize_model
