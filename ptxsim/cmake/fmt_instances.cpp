@@ -1,4 +1,5 @@
-// fmt compiled once: the definitions of its functions, and the instances for char that its header declares external.
+// fmt compiled once: the definitions of its functions, and the instances for char that its header
+// declares external.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

@@ -1,4 +1,5 @@
-// What was found to be wrong or doubtful while a kernel ran. Equal findings (rule and the two statements) are counted, not repeated.
+// What was found to be wrong or doubtful while a kernel ran. Equal findings (rule and the two
+// statements) are counted, not repeated.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,8 @@ std::string to_string(const Report& report);  // several lines, as a compiler wr
 
 struct Reports {
   std::vector<Report> list;
-  // What the run was told to leave out, each with the index of the entry that says so (suppressions.hpp).
+  // What the run was told to leave out, each with the index of the entry that says so
+  // (suppressions.hpp).
   std::vector<std::pair<Report, size_t>> suppressed;
   bool strict = false;      // warnings and advisories count as errors
   void add(Report report);  // counts an equal one up; the more severe one stays

@@ -1,4 +1,5 @@
-// Findings that are known and no news, each with a reason: what `--suppress` and a case's key "suppress" list.
+// Findings that are known and no news, each with a reason: what `--suppress` and a case's key
+// "suppress" list.
 #pragma once
 
 #include <string>

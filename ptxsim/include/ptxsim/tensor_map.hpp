@@ -1,11 +1,11 @@
-// A stand-in for the driver's cuTensorMapEncodeTiled, cuTensorMapEncodeIm2col and cuTensorMapEncodeIm2colWide: the same
-// arguments, the same checks (CUDA driver API 13.0, "Tensor Map Object Management"), and the same
-// bytes, but those of the last, which are not published.
+// A stand-in for the driver's cuTensorMapEncodeTiled, cuTensorMapEncodeIm2col and
+// cuTensorMapEncodeIm2colWide: the same arguments, the same checks (CUDA driver API 13.0, "Tensor
+// Map Object Management"), and the same bytes, but those of the last, which are not published.
 //
 // Three ways in, all of which do the same:
 //  - encode_tensor_map(): typed, with a message for the check that failed;
-//  - encode_tiled_abi() and its like: binary-compatible with cuTensorMapEncodeTiled; code that keeps the
-//    driver's entry point as a function pointer takes this one instead:
+//  - encode_tiled_abi() and its like: binary-compatible with cuTensorMapEncodeTiled; code that
+//    keeps the driver's entry point as a function pointer takes this one instead:
 //    reinterpret_cast<PFN_cuTensorMapEncodeTiled>(&encode_tiled_abi);
 //  - the C symbol cuTensorMapEncodeTiled itself: driver_symbols.cpp, a library of its own
 //    (ptxsim_driver), so that programs that link the real driver never meet it.
@@ -57,7 +57,8 @@ inline constexpr uint32_t kTensorMapMaxRank = 5;
 inline constexpr uint32_t kWidePixels =
     128;  // of a copy with .im2col::w::128, whatever the map says
 
-// The 128 bytes of a CUtensorMap, little endian: src/tensor_map_encoder/bits.hpp says what they hold.
+// The 128 bytes of a CUtensorMap, little endian: src/tensor_map_encoder/bits.hpp says what they
+// hold.
 struct TensorMapRecord {
   std::array<uint32_t, 32> words{};
 };
@@ -108,7 +109,8 @@ inline uint32_t corner_bits(const TensorMap& map) {
 
 // Every documented check of the arguments; the message names the argument, the value and the rule.
 Result<TensorMapRecord> encode_tensor_map(const TensorMap& map);
-// The map that any encoder made, the driver among them, unchecked but for what its bytes cannot mean.
+// The map that any encoder made, the driver among them, unchecked but for what its bytes cannot
+// mean.
 Result<TensorMap> decode_record(const TensorMapRecord& record);
 
 // Signature of cuTensorMapEncodeTiled as the calling convention sees it (enums are 32-bit, CUresult

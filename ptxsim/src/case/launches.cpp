@@ -25,7 +25,8 @@ void add(Stats& sum, const Stats& s) {
   add(sum.by_statement, s.by_statement);
 }
 
-// `of_case`: by the case's own entry, whose statements are those that reports name by their numbers.
+// `of_case`: by the case's own entry, whose statements are those that reports name by their
+// numbers.
 void add(Reports& all, const Reports& some, bool of_case) {
   for (Report report : some.list) {
     if (!of_case) report.statement = report.other_statement = -1;

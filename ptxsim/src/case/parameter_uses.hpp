@@ -1,6 +1,6 @@
-// What the statements of an entry say about its parameters: which bytes they load and as what, which
-// of these are addresses of global memory and of what elements, and where tensor maps lie. A guess
-// for a person to look over (case/draft.hpp): values are followed through the copies and sums
+// What the statements of an entry say about its parameters: which bytes they load and as what,
+// which of these are addresses of global memory and of what elements, and where tensor maps lie. A
+// guess for a person to look over (case/draft.hpp): values are followed through the copies and sums
 // of one entry, without regard to the order of its statements.
 #pragma once
 

@@ -48,7 +48,8 @@ void read_extents(const JsonNode& map, const char* key, uint32_t count, T& exten
     extents[i] = static_cast<Extent>(list[i].integer(std::numeric_limits<Extent>::max()));
 }
 
-// {"lower": [w, h, d], "upper": [w, h, d], "channels": n, "pixels": n}; wide: corners of W alone, numbers.
+// {"lower": [w, h, d], "upper": [w, h, d], "channels": n, "pixels": n}; wide: corners of W alone,
+// numbers.
 void read_pixels(const JsonNode& node, bool wide, TensorMap& map) {
   node.only_keys("an im2col map's pixels", {"lower", "upper", "channels", "pixels"});
   map.mode = wide ? TensorMapMode::kIm2colWide : TensorMapMode::kIm2col;

@@ -45,8 +45,9 @@ void Sanitizer::State::check_invalidation(const Execution& x, int lane, Cta& own
     for (uint32_t i = 0; i < kWarpSize; ++i)
       if (use.epochs[i] != 0 && !ordered(who, use.warp, 1u << i, use.epochs[i]))
         add(use.statements[i], describe(use.statements[i], use.warp, static_cast<int>(i)),
-            // As where memory is overwritten: the uses are over behind something .relaxed, and those of a warp that
-            // one lane answers for, after a match.sync (libcu++'s pipelines, whose last thread ends their barriers).
+            // As where memory is overwritten: the uses are over behind something .relaxed, and
+            // those of a warp that one lane answers for, after a match.sync (libcu++'s pipelines,
+            // whose last thread ends their barriers).
             use.warp == warp_of(x) || executed(*who.clock, use.warp, 1u << i, use.epochs[i]) ||
                     reached(who.clock->order, use.warp, use.epochs[i])
                 ? Severity::kWarning

@@ -20,14 +20,15 @@ struct ClockValues {
   // barriers. Empty: the same as `order`.
   std::vector<uint32_t> execution;
   uint32_t started = 0;  // CTAs of the cluster, by rank, that are known to run
-  // As `async`, for accesses to global memory: what bulk copies see of it (fence.proxy.async and its
-  // .global form), and what readers of tensor maps see (fence.proxy.tensormap::generic.release).
+  // As `async`, for accesses to global memory: what bulk copies see of it (fence.proxy.async and
+  // its .global form), and what readers of tensor maps see
+  // (fence.proxy.tensormap::generic.release).
   std::vector<uint32_t> async_global{}, tensor_maps{};
   // What is known of other clusters of the grid, ascending by cluster (foreign_clock.hpp).
   std::shared_ptr<const std::vector<ForeignClock>> foreign{};
   bool after_previous_grid = false;  // somebody before has executed griddepcontrol.wait
-  // The part of `order` that came by edges whose scopes reach this far: not through an mbarrier with the scope .cta from
-  // another CTA. Empty: the same as `order`.
+  // The part of `order` that came by edges whose scopes reach this far: not through an mbarrier
+  // with the scope .cta from another CTA. Empty: the same as `order`.
   std::vector<uint32_t> visible{};
   std::shared_ptr<const ScOrder> sc{};                   // what fence.sc may order (sc_order.hpp)
   std::shared_ptr<const std::vector<Signal>> signals{};  // that were received (signals.hpp)

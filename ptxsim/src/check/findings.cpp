@@ -35,7 +35,8 @@ void Sanitizer::State::report(const Execution& x, int lane, uint32_t other_state
   reports.add(written(x, lane, other_statement, other, std::move(finding)));
 }
 
-// A warning now, and an error where somebody uses what was loaded. `unused`: as unused_load() and unused_copy() give it.
+// A warning now, and an error where somebody uses what was loaded. `unused`: as unused_load() and
+// unused_copy() give it.
 void Sanitizer::State::report_or_defer(const Execution& x, int lane, uint32_t other_statement,
                                        const std::string& other, Finding finding,
                                        std::vector<Deferred>* unused, uint32_t lanes) {

@@ -191,7 +191,8 @@ void Sanitizer::State::report_global(const GlobalAccess& access, const GlobalEnt
                   std::move(finding), unused, lanes);
 }
 
-// Where to defer a finding, if one of the two accesses is a load or a copy whose result no statement has used so far.
+// Where to defer a finding, if one of the two accesses is a load or a copy whose result no
+// statement has used so far.
 std::vector<Deferred>* Sanitizer::State::unused_read(const GlobalAccess& access,
                                                      const GlobalEntry& entry) {
   if (access.kind == AccessKind::kRead && access.record != nullptr)
@@ -253,7 +254,8 @@ Verdict Sanitizer::State::judge(const GlobalAccess& access, const GlobalEntry& e
   if (loads || entry.non_coherent) {
     if (loads ? entry.changes_nothing : stores_what_is_there(access, granule, bytes))
       return Verdict::kTolerated;
-    // cub's algorithms in place: every read is over when the same thread writes, and none comes after.
+    // cub's algorithms in place: every read is over when the same thread writes, and none comes
+    // after.
     const bool is_over =
         !loads && (happened_before(access.who, entry) || is_read_over(access, entry));
     const Severity severity = is_over ? Severity::kWarning : Severity::kError;

@@ -24,8 +24,9 @@ bool is_same_entry(const GlobalEntry& a, const GlobalEntry& b) {
          a.non_coherent == b.non_coherent;
 }
 
-// In one number, made once for all comparisons with it: compared field by field, GCC 12 stores halves of a word and loads
-// the word at once, a stall for each entry of a granule (a third of this file's time).
+// In one number, made once for all comparisons with it: compared field by field, GCC 12 stores
+// halves of a word and loads the word at once, a stall for each entry of a granule (a third of this
+// file's time).
 uint32_t bytes_kind_scope(const GlobalEntry& e) {
   return e.bytes | static_cast<uint32_t>(e.kind) << 16 | static_cast<uint32_t>(e.scope) << 24;
 }

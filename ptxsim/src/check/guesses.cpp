@@ -1,6 +1,7 @@
-// Loads whose value is a guess that an atomic of the same thread makes sure of: what atomicCAS compares with, as in the
-// CUDA Programming Guide's own loops, and a look before an atomicMin or the like. PTX calls a weak load beside atomics of
-// other threads a race. Hardware gives an old value or a new one, and the atomic finds out which.
+// Loads whose value is a guess that an atomic of the same thread makes sure of: what atomicCAS
+// compares with, as in the CUDA Programming Guide's own loops, and a look before an atomicMin or
+// the like. PTX calls a weak load beside atomics of other threads a race. Hardware gives an old
+// value or a new one, and the atomic finds out which.
 #include <algorithm>
 #include <set>
 

@@ -1,4 +1,5 @@
-// What a kernel's text says of the results of loads: whether they are used whatever way a thread takes.
+// What a kernel's text says of the results of loads: whether they are used whatever way a thread
+// takes.
 #include <algorithm>
 
 #include "check/state.hpp"
@@ -46,8 +47,8 @@ std::vector<uint32_t> successors_of(const Program& program, uint32_t statement) 
   return std::move(next.labels);
 }
 
-// The registers whose contents are used for certain from each statement on, before they are written again: the largest
-// solution of the equations, so that a loop without an end uses everything.
+// The registers whose contents are used for certain from each statement on, before they are written
+// again: the largest solution of the equations, so that a loop without an end uses everything.
 class CertainUses {
  public:
   explicit CertainUses(const Program& program) : program_(program), before_(program.insns.size()) {

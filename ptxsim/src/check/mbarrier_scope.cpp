@@ -1,6 +1,6 @@
-// Scopes of mbarriers in a cluster: an arrival with .cta releases to its own CTA, and a wait with .acquire.cta acquires
-// from it. What a thread of another CTA has done is over then, and its writes need not be seen (PTX ISA 9.0, "mbarrier":
-// ".scope", which is .cta where none is written).
+// Scopes of mbarriers in a cluster: an arrival with .cta releases to its own CTA, and a wait with
+// .acquire.cta acquires from it. What a thread of another CTA has done is over then, and its writes
+// need not be seen (PTX ISA 9.0, "mbarrier": ".scope", which is .cta where none is written).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -69,8 +69,8 @@ bool Sanitizer::State::is_beyond_scope(const GlobalAccess& access, const GlobalE
          !knows(visible, index_of(entry.actor, 0), entry.lanes, entry.epoch);
 }
 
-// Published kernels arrive at a leader's barrier without a scope, before it multiplies what they have stored; and what is
-// written again goes where its writer is known to be done.
+// Published kernels arrive at a leader's barrier without a scope, before it multiplies what they
+// have stored; and what is written again goes where its writer is known to be done.
 Severity Sanitizer::State::severity_beyond_scope(AccessKind kind, bool is_async_proxy) const {
   const auto& modifiers = cluster.machine.program().entry->statements[narrow_use].modifiers;
   const bool is_written = std::ranges::find(modifiers, "cta") != modifiers.end();

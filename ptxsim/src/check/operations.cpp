@@ -19,7 +19,8 @@ uint32_t issuer_of(AsyncKind kind, uint32_t thread) {
   }
 }
 
-// Arrivals are read-modify-writes: who acquires this phase acquires what earlier phases released, too.
+// Arrivals are read-modify-writes: who acquires this phase acquires what earlier phases released,
+// too.
 void complete_phase(BarrierClocks& clocks, uint32_t slot, uint32_t phase) {
   join_into(clocks.arriving.values, clocks.completed.values);
   raise_order(writable(clocks.arriving.values), slot, phase);
@@ -141,7 +142,8 @@ void Sanitizer::mbarrier_initialized(const Execution& x, int lane, Cta& owner, u
   object.lanes = 1u << lane;
   object.epoch = s.warps[object.warp].epoch;
   object.statement = x.insn->statement;
-  // Who uses the barrier, and what else is done with its memory while it lives, is judged apart (R10).
+  // Who uses the barrier, and what else is done with its memory while it lives, is judged apart
+  // (R10).
   s.access_shared({.x = x,
                    .lane = lane,
                    .owner = owner,

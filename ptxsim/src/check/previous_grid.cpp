@@ -23,8 +23,8 @@ void Sanitizer::waited_for_previous_grid(const Execution& x, uint32_t lanes) {
   });
 }
 
-// The first thread of a CTA that does so is enough, and the next grid starts after the last CTA: it comes after whatever
-// any of them has waited for.
+// The first thread of a CTA that does so is enough, and the next grid starts after the last CTA: it
+// comes after whatever any of them has waited for.
 void Sanitizer::let_next_grid_start(const Execution& x, uint32_t lanes) {
   State& s = *state_;
   bool& has_let = s.ctas[x.cta.rank].lets_next_grid_start;

@@ -54,7 +54,8 @@ struct Record {
   uint32_t values_at = 0;
   uint32_t all_read =
       0;  // tcgen05.ld: epoch of its warp when every result had been read; 0: not yet
-  // Copies into shared memory: whether somebody has read what was copied, and the errors that it is if somebody does.
+  // Copies into shared memory: whether somebody has read what was copied, and the errors that it is
+  // if somebody does.
   bool is_read = false;
   std::shared_ptr<std::vector<Deferred>> errors = nullptr;
 };

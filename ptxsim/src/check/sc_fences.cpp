@@ -1,5 +1,6 @@
-// fence.sc and membar: the order that they have among each other (sc_order.hpp). `__threadfence(); __syncthreads();` and a
-// volatile flag, on both sides, is such an order: no thread has both the fence and the flag, as a release pattern wants it.
+// fence.sc and membar: the order that they have among each other (sc_order.hpp). `__threadfence();
+// __syncthreads();` and a volatile flag, on both sides, is such an order: no thread has both the
+// fence and the flag, as a release pattern wants it.
 #include <algorithm>
 #include <utility>
 

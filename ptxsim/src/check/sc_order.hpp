@@ -1,11 +1,14 @@
-// What the order of fence.sc operations may bring (PTX ISA 9.0, "Memory Consistency Model": "Fence-SC", "Causality order",
-// "Axioms"). Two fence.sc whose scopes reach each other are ordered: one comes first in the Fence-SC order, and
-// synchronises with the other. Which one is decided where a strong access after the one has been observed by a strong access
-// before the other (it reads what the first wrote, or overwrites it, or overwrites what the first has read): the other
-// way around, an access would precede in causality order what it comes after in communication order.
+// What the order of fence.sc operations may bring (PTX ISA 9.0, "Memory Consistency Model":
+// "Fence-SC", "Causality order", "Axioms"). Two fence.sc whose scopes reach each other are ordered:
+// one comes first in the Fence-SC order, and synchronises with the other. Which one is decided
+// where a strong access after the one has been observed by a strong access before the other (it
+// reads what the first wrote, or overwrites it, or overwrites what the first has read): the other
+// way around, an access would precede in causality order what it comes after in communication
+// order.
 //
-// So each clock has, beside what happened before, what the fence.sc that came before it knew (`fenced`), and what those
-// knew that came before accesses whose effects were observed (`observed`), which the next fence.sc acquires.
+// So each clock has, beside what happened before, what the fence.sc that came before it knew
+// (`fenced`), and what those knew that came before accesses whose effects were observed
+// (`observed`), which the next fence.sc acquires.
 #pragma once
 
 #include <array>
@@ -45,7 +48,8 @@ struct OwnScOrder {
   std::array<std::array<uint32_t, kWarpSize>, 3> fenced{};  // epoch of the last fence.sc, by reach
   std::array<ScClocks, kWarpSize> observed;
   std::array<Sent, kWarpSize> sent;
-  // The address that a lane has read last, and how often that had been written: a poll learns nothing new.
+  // The address that a lane has read last, and how often that had been written: a poll learns
+  // nothing new.
   std::array<uint64_t, kWarpSize> address_read{}, writes_read{};
 };
 

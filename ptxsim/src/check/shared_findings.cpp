@@ -122,7 +122,8 @@ void Sanitizer::State::report_after_async(const Access& access, const ShadowEntr
   const bool is_known = complete(access.who.clock->order, earlier, rank);
   const bool reads = access.kind == AccessKind::kRead;
   const int rule = is_known ? 1 : reads ? 2 : earlier.kind == AsyncKind::kTmaStore ? 8 : 3;
-  // Triton's kernels for sm_90 and sm_100 multiply what cp.async has copied without a fence, and run.
+  // Triton's kernels for sm_90 and sm_100 multiply what cp.async has copied without a fence, and
+  // run.
   const bool is_product =
       is_known && reads && access.record != nullptr &&
       (access.record->kind == AsyncKind::kWgmma || access.record->kind == AsyncKind::kTcgen05);
@@ -147,7 +148,8 @@ void Sanitizer::State::report_after_generic(const Access& access, const ShadowEn
                                             uint32_t at, bool is_agreed) {
   const uint32_t statement = access.x.insn->statement;
   const bool is_race = !ordered(access.who, entry.actor, entry.lanes, entry.epoch);
-  // Triton's kernels copy over the memory of an mbarrier that has ended, with a barrier between and no proxy fence, and run.
+  // Triton's kernels copy over the memory of an mbarrier that has ended, with a barrier between and
+  // no proxy fence, and run.
   if (!is_race && cluster.machine.program().traits[entry.statement].has(Trait::kEndsMbarrier))
     return;
   const bool was_read = entry.kind == AccessKind::kRead;
@@ -199,9 +201,10 @@ Severity Sanitizer::State::severity_of_race(const Access& access, const ShadowEn
   if (!is_async && entry.actor == access.warp && entry.epoch <= clocks.met_epoch &&
       (both & ~clocks.met_lanes) == 0)
     return Severity::kWarning;
-  // Behind something .relaxed: what the other threads did is over, as R11 has it. It may be overwritten; that it can be
-  // read, too, holds within a CTA, whose shared memory takes its accesses one after another, and the lanes of a store to
-  // one place at once (CUTLASS's ping-pong kernel for SM120: all lanes store, one executes complete_tx).
+  // Behind something .relaxed: what the other threads did is over, as R11 has it. It may be
+  // overwritten; that it can be read, too, holds within a CTA, whose shared memory takes its
+  // accesses one after another, and the lanes of a store to one place at once (CUTLASS's ping-pong
+  // kernel for SM120: all lanes store, one executes complete_tx).
   if (reads) {
     const bool is_within_cta =
         access.x.cta.rank == access.owner.rank && rank_of(entry.actor) == access.owner.rank;

@@ -1,6 +1,6 @@
-// What a strong access of one thread has told another without a release or an acquire: that it has happened. It orders no
-// memory. But loads whose results the sender had used before are over, and what they read may be overwritten: a value
-// that depends on them has arrived.
+// What a strong access of one thread has told another without a release or an acquire: that it has
+// happened. It orders no memory. But loads whose results the sender had used before are over, and
+// what they read may be overwritten: a value that depends on them has arrived.
 #pragma once
 
 #include <memory>

@@ -92,7 +92,8 @@ struct Commitment {  // an arrival that operations will make when they are compl
   uint32_t phase, queue, sequence, record;
 };
 
-// What the arrivals of the current phase release, and what a wait for the last completed one acquires.
+// What the arrivals of the current phase release, and what a wait for the last completed one
+// acquires.
 struct BarrierClocks {
   SyncClock arriving, completed;
 };
@@ -116,7 +117,8 @@ struct BarrierObject {
   // Where the kernel has an mbarrier.inval:
   std::vector<BarrierUse> uses;
   std::vector<uint32_t> operations;  // records that arrive at it, the newest of each queue
-  // Once another CTA has arrived: what its own CTA's arrivals release, for waits whose scope is the CTA.
+  // Once another CTA has arrived: what its own CTA's arrivals release, for waits whose scope is the
+  // CTA.
   bool has_remote_arrivals = false;
   BarrierClocks local;
 };
@@ -230,12 +232,13 @@ using namespace check;  // in check/*.cpp only
 
 const SharedClock& shared_clock_of(const LaneGroups& groups, int lane);
 const ClockValues* clock_of(const LaneGroups& groups, int lane);
-// Whether threads may learn of each other by strong accesses; whether on every way from the load to such a write a
-// statement uses its result, or waits for it.
+// Whether threads may learn of each other by strong accesses; whether on every way from the load to
+// such a write a statement uses its result, or waits for it.
 bool may_signal(const Program& program);
 bool is_strong_write(const Traits& traits);
 bool is_used_before_signals(const Program& program, uint32_t load);
-// By statement: loads from which the program may go on without using what they have loaded. Empty: none.
+// By statement: loads from which the program may go on without using what they have loaded. Empty:
+// none.
 std::vector<bool> loads_that_may_stay_unused(const Program& program);
 // Whether `clock` has reached `epoch` for each of `lanes` of the warp that begins at the index
 // `first`.
@@ -325,7 +328,8 @@ struct Sanitizer::State {
   bool follows(const Access& access, const ShadowEntry& entry) const;
   bool is_seen(const Access& access, const ShadowEntry& entry) const;
   bool agrees(const Access& access, const ShadowEntry& entry, uint32_t begin, uint16_t bytes) const;
-  // Atomics of one proxy, which do not race, and whether what comes after the later one comes after the earlier, too.
+  // Atomics of one proxy, which do not race, and whether what comes after the later one comes after
+  // the earlier, too.
   bool are_atomics(const Access& access, const ShadowEntry& entry) const;
   bool stands_for(const Access& access, const ShadowEntry& entry) const;
   bool is_excused(const Access& access, const Granule& granule, const ShadowEntry& entry) const;
@@ -368,13 +372,15 @@ struct Sanitizer::State {
   // Racing loads whose results no statement uses (unused_loads.cpp).
   void follow_load(const Execution& x);  // the statement under way reads memory
   void note_followed(const Execution& x, const Insn& insn);
-  // Where the error of a finding is kept until somebody uses what was loaded. nullptr: somebody has, or may have.
+  // Where the error of a finding is kept until somebody uses what was loaded. nullptr: somebody
+  // has, or may have.
   std::vector<Deferred>* unused_load(uint32_t load, uint32_t lanes);
   std::vector<Deferred>* unused_copy(uint32_t of_cluster, uint32_t record);
   void defer(std::vector<Deferred>& list, uint32_t lanes, Report report);
   void note_copy_read(Record& record);
 
-  // Global memory (global_shadow.cpp, global_findings.cpp, tensor_map_proxy.cpp, previous_grid.cpp).
+  // Global memory (global_shadow.cpp, global_findings.cpp, tensor_map_proxy.cpp,
+  // previous_grid.cpp).
   void access_global(const GlobalAccess& access, uint64_t address, uint64_t bytes);
   bool happened_before(const ThreadKnowledge& who, const GlobalEntry& entry) const;
   bool seen_by_proxy(const ThreadKnowledge& who, const GlobalEntry& entry, ProxyClock proxy) const;

@@ -133,8 +133,9 @@ void Sanitizer::lanes_synchronized(const Execution& x, uint32_t lanes) {
   state_->acquire(x, lanes, all);
 }
 
-// shfl.sync and its like order no memory, and cooperative groups rely on what hardware does: a lane's earlier accesses
-// are over, and what it has waited for has happened, when the others have met it.
+// shfl.sync and its like order no memory, and cooperative groups rely on what hardware does: a
+// lane's earlier accesses are over, and what it has waited for has happened, when the others have
+// met it.
 void Sanitizer::lanes_met(const Execution& x, uint32_t lanes) {
   WarpClocks& clocks = state_->warps[state_->warp_of(x)];
   clocks.met_lanes = lanes;

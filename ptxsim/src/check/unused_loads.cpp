@@ -1,6 +1,7 @@
-// Loads that race and whose results no statement uses: the last prefetch of a pipeline, which reads what is no longer
-// there, by a load or by a copy into shared memory that no thread reads. They are warnings until a statement uses the
-// result. A statement other than `mov` uses what it reads; `mov` passes it on.
+// Loads that race and whose results no statement uses: the last prefetch of a pipeline, which reads
+// what is no longer there, by a load or by a copy into shared memory that no thread reads. They are
+// warnings until a statement uses the result. A statement other than `mov` uses what it reads;
+// `mov` passes it on.
 #include <algorithm>
 #include <utility>
 

@@ -1,4 +1,5 @@
-// `ptxsim exec -- program`: a host program with the stand-in for CUDA below it, and the report of what it launched.
+// `ptxsim exec -- program`: a host program with the stand-in for CUDA below it, and the report of
+// what it launched.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -23,8 +24,8 @@ struct ExecArgs : InterpreterArgs, FindingsArgs {
 };
 
 void add_exec_options(CLI::App& app, ExecArgs& args);
-// The program's exit status where it is not 0 (128 + the signal that ended it); 1: there are findings; 2: it could not
-// be started.
+// The program's exit status where it is not 0 (128 + the signal that ended it); 1: there are
+// findings; 2: it could not be started.
 int exec_command(const ExecArgs& args);
 
 }  // namespace ptxsim::cli

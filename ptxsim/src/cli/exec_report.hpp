@@ -44,7 +44,8 @@ struct ExecReport {
   uint64_t count(const std::string& severity) const;
 };
 
-// `records`: lines of JSON. What is no record is passed over: a process may have been killed while it wrote.
+// `records`: lines of JSON. What is no record is passed over: a process may have been killed while
+// it wrote.
 ExecReport read_exec_records(const std::string& records,
                              const std::vector<Suppression>& suppressions = {});
 

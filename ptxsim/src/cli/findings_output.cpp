@@ -193,7 +193,8 @@ std::string to_sarif(const std::vector<FindingsOfRun>& runs) {
   return sarif.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
-// A suite for each run: a test that it ends, and one for each finding; warnings and advisories pass.
+// A suite for each run: a test that it ends, and one for each finding; warnings and advisories
+// pass.
 std::string to_junit(const std::vector<FindingsOfRun>& runs) {
   std::string xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n";
   for (size_t i = 0; i < runs.size(); ++i) {

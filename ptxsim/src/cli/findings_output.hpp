@@ -1,4 +1,5 @@
-// Findings for other tools: SARIF 2.1.0 and JUnit's XML, and what `run` and `exec` have in common for suppressions.
+// Findings for other tools: SARIF 2.1.0 and JUnit's XML, and what `run` and `exec` have in common
+// for suppressions.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -16,7 +17,8 @@ struct FindingsArgs {
 };
 void add_findings_options(CLI::App& app, FindingsArgs& args);
 
-// One finding, or what a run does wrong that has no rule: a fault, a value that is not expected, a call that is refused.
+// One finding, or what a run does wrong that has no rule: a fault, a value that is not expected, a
+// call that is refused.
 struct Finding {
   std::string rule;      // "R17", or "run", "leak", "call"
   std::string severity;  // "error", "warning", "advisory"

@@ -17,7 +17,8 @@ std::atomic<pid_t> running{0};  // the program; 0: not yet, or no more
 std::atomic<int> waiting{0};    // a signal that came before the program was there
 static_assert(std::atomic<pid_t>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
-// A signal of the terminal's (si_code above 0) has gone to the program, too, which is in the same process group.
+// A signal of the terminal's (si_code above 0) has gone to the program, too, which is in the same
+// process group.
 void pass_on(int number, siginfo_t* info, void*) {
   if (info->si_code > 0) return;
   const int before = errno;

@@ -1,4 +1,5 @@
-// `ptxsim time kernel.ptx` or `--launch launch.json`: an estimate of how long a launch takes on a GPU.
+// `ptxsim time kernel.ptx` or `--launch launch.json`: an estimate of how long a launch takes on a
+// GPU.
 #pragma once
 
 #include <CLI/CLI.hpp>

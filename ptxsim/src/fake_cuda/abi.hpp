@@ -1,5 +1,6 @@
-// The layouts of CUDA's C interface that pass through the stand-in (CUDA 13.0: vector_types.h, driver_types.h, cuda.h;
-// those that CUDA 12 has are the same there but for DeviceProperties: abi_cuda12.hpp). Enums are ints, handles pointers.
+// The layouts of CUDA's C interface that pass through the stand-in (CUDA 13.0: vector_types.h,
+// driver_types.h, cuda.h; those that CUDA 12 has are the same there but for DeviceProperties:
+// abi_cuda12.hpp). Enums are ints, handles pointers.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// What CUDA 12 lays out otherwise than CUDA 13 (driver_types.h of nvidia-cuda-runtime-cu12 12.9.79).
+// What CUDA 12 lays out otherwise than CUDA 13 (driver_types.h of nvidia-cuda-runtime-cu12
+// 12.9.79).
 #pragma once
 
 #include <cstddef>
@@ -6,8 +7,8 @@
 
 namespace ptxsim::cuda::abi {
 
-// cudaDeviceProp, which programs of CUDA 12 get by cudaGetDeviceProperties_v2. Names are those of DeviceProperties; it has
-// no NUMA, and what CUDA 13 has dropped.
+// cudaDeviceProp, which programs of CUDA 12 get by cudaGetDeviceProperties_v2. Names are those of
+// DeviceProperties; it has no NUMA, and what CUDA 13 has dropped.
 struct DevicePropertiesOfCuda12 {
   char name[256];
   std::byte uuid[16];

@@ -1,5 +1,5 @@
-// Around every call of the interface: one at a time, nothing is thrown into the program, and a kernel that faulted leaves
-// no call working.
+// Around every call of the interface: one at a time, nothing is thrown into the program, and a
+// kernel that faulted leaves no call working.
 #pragma once
 
 #include <new>
@@ -28,7 +28,8 @@ Status guarded_unless_sticky(F&& f) {
       [&](Session& session) { return session.sticky != kSuccess ? session.sticky : f(session); });
 }
 
-// A call that CUDA has and the stand-in has not; recorded, because what the program does then is not what it would do.
+// A call that CUDA has and the stand-in has not; recorded, because what the program does then is
+// not what it would do.
 inline Status not_modelled(const char* call) {
   return guarded([&](Session& session) {
     session.recorder.refused(call, kNotSupported, "not modelled", false);

@@ -44,8 +44,8 @@ const char* name_of(Home home) {
   return "";
 }
 
-// Nothing else of the process may lie where device addresses are. Where the range cannot be reserved, nothing does either,
-// or a copy will say so.
+// Nothing else of the process may lie where device addresses are. Where the range cannot be
+// reserved, nothing does either, or a copy will say so.
 DeviceMemory::DeviceMemory(uint64_t capacity) : capacity_(capacity) {
   mmap(reinterpret_cast<void*>(kDeviceBegin), kDeviceEnd - kDeviceBegin, PROT_NONE,
        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);

@@ -1,7 +1,8 @@
 // What a program has allocated: device memory, and host memory that kernels see.
 //
-// The bytes of device memory are buffers of the interpreter. Host memory that kernels see (managed, pinned, registered)
-// has a buffer beside it, which is loaded before a launch and stored after it: nothing runs at the same time as a kernel.
+// The bytes of device memory are buffers of the interpreter. Host memory that kernels see (managed,
+// pinned, registered) has a buffer beside it, which is loaded before a launch and stored after it:
+// nothing runs at the same time as a kernel.
 #pragma once
 
 #include <cstddef>
@@ -60,7 +61,8 @@ class DeviceMemory {
                            uint64_t bytes, uint64_t& address);
   void release_variable(uint64_t address);
   Status register_host(void* host, uint64_t bytes);
-  // `address` as the host has it; 0 is nothing to be freed. kInvalidValue: no allocation of that kind begins there.
+  // `address` as the host has it; 0 is nothing to be freed. kInvalidValue: no allocation of that
+  // kind begins there.
   Status release(uint64_t address, bool of_host);
 
   // kInvalidValue: [pointer, pointer + bytes) is device memory, and not inside one allocation.

@@ -12,11 +12,12 @@ constexpr uint64_t kGiB = uint64_t{1} << 30;
 constexpr uint32_t kMiB = 1 << 20;
 constexpr uint32_t kKiB = 1 << 10;
 
-// Limits of an SM: CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute Capability". SMs, memory, clocks
-// and bus:
+// Limits of an SM: CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute
+// Capability". SMs, memory, clocks and bus:
 //  h200      cuDeviceGetAttribute of an H200 (driver 580.159)
 //  h100      NVIDIA H100 Tensor Core GPU Architecture (white paper), SXM5
-//  b200      NVIDIA's CUTLASS and DeepGEMM name 148 SMs; DGX B200 data sheet: 180 GB of HBM3e, 8 TB/s, a GPU
+//  b200      NVIDIA's CUTLASS and DeepGEMM name 148 SMs; DGX B200 data sheet: 180 GB of
+//            HBM3e, 8 TB/s, a GPU
 //  rtx5090   NVIDIA RTX Blackwell GPU Architecture (white paper), GeForce RTX 5090
 //  gb10      DGX Spark data sheet: 48 SMs (6144 cores), 128 GB of LPDDR5x, 256 bits
 constexpr std::array<DeviceModel, 5> kDevices{{
@@ -32,8 +33,9 @@ constexpr std::array<DeviceModel, 5> kDevices{{
      4266000, 256, true},
 }};
 
-// What does not depend on the model, by number of the attribute (cuda.h, "enum CUdevice_attribute"): the values of an H200
-// (driver 580.159), without what the stand-in does not model.
+// What does not depend on the model, by number of the attribute (cuda.h, "enum
+// CUdevice_attribute"): the values of an H200 (driver 580.159), without what the stand-in does not
+// model.
 constexpr std::pair<int, int> kCommon[] = {
     {1, 1024},         // MAX_THREADS_PER_BLOCK
     {2, 1024},         // MAX_BLOCK_DIM_X

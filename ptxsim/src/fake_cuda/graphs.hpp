@@ -1,5 +1,5 @@
-// Graphs: captured from streams, or made node by node. Nodes are done one after another, in an order that their edges
-// allow.
+// Graphs: captured from streams, or made node by node. Nodes are done one after another, in an
+// order that their edges allow.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,8 @@ enum class NodeType : int {
 
 struct Graph;
 
-// A node that runs one of its bodies, or none, as a value says that kernels set (cudaGraphSetConditional).
+// A node that runs one of its bodies, or none, as a value says that kernels set
+// (cudaGraphSetConditional).
 struct Conditional {
   enum Type : int { kIf, kWhile, kSwitch };  // cudaGraphConditionalNodeType
   Type type = kIf;
@@ -55,7 +56,8 @@ struct NodeWork {
   std::shared_ptr<const Conditional> conditional = {};  // of a graph that is not instantiated
 };
 
-// cudaGraphNode_t points to one. Copies, in clones and in graphs to be executed, have the number of the original.
+// cudaGraphNode_t points to one. Copies, in clones and in graphs to be executed, have the number of
+// the original.
 struct GraphNode {
   uint64_t number = 0;
   NodeWork work;
@@ -72,8 +74,9 @@ struct Graph {
   GraphNode* node(uint64_t number);
   // kInvalidValue: the edges go in a circle.
   Status sort();
-  // In the order of its edges, with copies of the bodies of conditional nodes: what is done to the original later does
-  // not change it. kInvalidValue: as for sort(), or a body has what no body may have.
+  // In the order of its edges, with copies of the bodies of conditional nodes: what is done to the
+  // original later does not change it. kInvalidValue: as for sort(), or a body has what no body may
+  // have.
   Status instantiate();
   Status run() const;
 };

@@ -1,5 +1,5 @@
-// CUDA arrays, and the texture and surface objects that a program has made. What kernels see of them are the images of the
-// interpreter's global memory (ptxsim/machine/image.hpp).
+// CUDA arrays, and the texture and surface objects that a program has made. What kernels see of
+// them are the images of the interpreter's global memory (ptxsim/machine/image.hpp).
 #pragma once
 
 #include <cstdint>

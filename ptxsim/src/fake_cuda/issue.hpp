@@ -6,7 +6,8 @@
 
 namespace ptxsim::cuda {
 
-// Clusters, cooperative and programmatic dependent launches; others have no effect on what a kernel computes.
+// Clusters, cooperative and programmatic dependent launches; others have no effect on what a kernel
+// computes.
 void apply_attributes(LaunchRequest& request, const abi::LaunchAttribute* attributes,
                       uint32_t count);
 // Checks the launch, and takes the parameters.

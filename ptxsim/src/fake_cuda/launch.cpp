@@ -1,5 +1,5 @@
-// Launches: what CUDA refuses, and the run in the interpreter. The statuses are those that an H200 gives (driver 580.159,
-// CUDA 13.0).
+// Launches: what CUDA refuses, and the run in the interpreter. The statuses are those that an H200
+// gives (driver 580.159, CUDA 13.0).
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Images that hold machine code alone, as compilers hand them over while the program runs: bare (Triton), or in a fat binary
-// (CuTe DSL).
+// Images that hold machine code alone, as compilers hand them over while the program runs: bare
+// (Triton), or in a fat binary (CuTe DSL).
 #pragma once
 
 #include <string>

@@ -15,11 +15,12 @@
 namespace ptxsim::cuda {
 namespace {
 
-// As Machine looks for them: a variable of that name is the module's, with what earlier launches have left in it.
+// As Machine looks for them: a variable of that name is the module's, with what earlier launches
+// have left in it.
 std::string name_in_use(const std::string& name) { return "module variable " + name; }
 
-// cooperative_groups finds the driver's workspace of a grid in %envreg1 and %envreg2, the high and the low half of its
-// address, which here is always the same.
+// cooperative_groups finds the driver's workspace of a grid in %envreg1 and %envreg2, the high and
+// the low half of its address, which here is always the same.
 std::string with_workspace(std::string ptx) {
   const std::pair<const char*, uint64_t> halves[] = {{"%envreg1;", kGridWorkspace >> 32},
                                                      {"%envreg2;", kGridWorkspace & UINT32_MAX}};
@@ -72,7 +73,8 @@ Status LoadedModule::check_target(const std::string& ptx, const DeviceModel& dev
                                        device.architecture()));
 }
 
-// Variables outside bodies belong to all kernels, and are known by the bodies that name them: then all are read.
+// Variables outside bodies belong to all kernels, and are known by the bodies that name them: then
+// all are read.
 Status LoadedModule::parse(std::string ptx, Bodies reading, DeviceMemory& memory) {
   if (!ptx_folder_.empty()) std::ofstream(ptx_folder_ + "/" + name_, std::ios::binary) << ptx;
   text_ = with_workspace(std::move(ptx));

@@ -15,8 +15,8 @@
 
 namespace ptxsim::cuda {
 
-// Where the barrier of cooperative_groups' grid_group::sync() lies, while a cooperative launch runs; below all
-// allocations.
+// Where the barrier of cooperative_groups' grid_group::sync() lies, while a cooperative launch
+// runs; below all allocations.
 inline constexpr uint64_t kGridWorkspace = 0xf0'0000'0000;
 inline constexpr uint64_t kGridWorkspaceBytes = 64;
 
@@ -35,14 +35,15 @@ struct Kernel {
 struct ModuleVariable {
   Space space = Space::kGlobal;
   uint64_t bytes = 0;
-  // What the host is given as its address. A .const variable is read elsewhere by kernels that name it: each launch has
-  // the bytes that are here.
+  // What the host is given as its address. A .const variable is read elsewhere by kernels that name
+  // it: each launch has the bytes that are here.
   uint64_t address = 0;
 };
 
 class LoadedModule {
  public:
-  // `name`: of the PTX in messages, and of the file below `ptx_folder` that it is written to, unless that is empty.
+  // `name`: of the PTX in messages, and of the file below `ptx_folder` that it is written to,
+  // unless that is empty.
   LoadedModule(std::string name, std::string ptx_folder)
       : name_(std::move(name)), ptx_folder_(std::move(ptx_folder)) {}
   // `image`: the container of a fat binary, or PTX that ends with a zero. What is wrong with it is

@@ -40,8 +40,8 @@ Json to_json(const Report& r) {
               {"text", to_string(r)}};
 }
 
-// Findings of several launches of a kernel are one when this is equal: as within a launch, by the rule and the two
-// statements, whatever addresses and threads they name.
+// Findings of several launches of a kernel are one when this is equal: as within a launch, by the
+// rule and the two statements, whatever addresses and threads they name.
 std::string identity_of(const Report& report) {
   return fmt::format("R{} {} {} {}", report.rule, ptxsim::name_of(report.severity),
                      to_string(report.place), report.other.substr(0, report.other.rfind(", by ")));

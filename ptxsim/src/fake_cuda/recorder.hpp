@@ -1,5 +1,6 @@
-// What happened, for the report of `ptxsim exec`: one JSON object a line, appended at once to a file, so that nothing is
-// lost when the program crashes. Processes that the program starts append to the same file.
+// What happened, for the report of `ptxsim exec`: one JSON object a line, appended at once to a
+// file, so that nothing is lost when the program crashes. Processes that the program starts append
+// to the same file.
 #pragma once
 
 #include <chrono>
@@ -23,7 +24,8 @@ class Recorder {
                 std::optional<double> microseconds) const;
   // Findings of work that is no launch, `what`: a copy.
   void found(const std::string& what, const std::vector<Report>& reports) const;
-  // A call that was refused, or did not do what the program may expect. `modelled` false: CUDA would have done it.
+  // A call that was refused, or did not do what the program may expect. `modelled` false: CUDA
+  // would have done it.
   void refused(const std::string& call, int status, const std::string& message,
                bool modelled = true) const;
   void leaked(const Allocation& allocation) const;
@@ -35,7 +37,8 @@ class Recorder {
   mutable std::chrono::steady_clock::time_point last_progress_;
 };
 
-// `name` as C++ writes it, without its parameters' namespaces shortened; itself when it is not mangled.
+// `name` as C++ writes it, without its parameters' namespaces shortened; itself when it is not
+// mangled.
 std::string demangled(const std::string& name);
 
 }  // namespace ptxsim::cuda

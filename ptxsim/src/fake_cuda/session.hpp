@@ -41,8 +41,8 @@ class Session {
   // Made by the first call, and never destroyed: destructors of the program may still call.
   static Session& get();
 
-  // cudaLimit: stack of a thread, printf's buffer, heap, depth and number of launches by kernels, L2's fetches and what
-  // persists there; CUDA's defaults.
+  // cudaLimit: stack of a thread, printf's buffer, heap, depth and number of launches by kernels,
+  // L2's fetches and what persists there; CUDA's defaults.
   static constexpr int kHeapLimit = 2;
   std::array<size_t, 7> limits{1024, 1 << 20, 8 << 20, 2, 2048, 128, 0};
 
@@ -65,7 +65,8 @@ class Session {
   Kernel* substitute(const std::string& name);
   Kernel* find_kernel(void* handle) const;  // nullptr: the handle is no kernel of a loaded module
 
-  // Bytes of the kernel's parameters from pointers to each of them. False: the kernel cannot be decoded.
+  // Bytes of the kernel's parameters from pointers to each of them. False: the kernel cannot be
+  // decoded.
   bool take_parameters(const Kernel& kernel, void** arguments, std::vector<uint8_t>& params) const;
   // What CUDA refuses before anything runs. The reason is recorded.
   Status check_launch(const LaunchRequest& request) const;
@@ -74,7 +75,8 @@ class Session {
   void touched(const char* call, const void* to, const void* from, size_t bytes);
   void touched(const char* call, const std::vector<MemoryRange>& writes,
                const std::vector<MemoryRange>& reads);
-  // Blocks of one SM, by threads and shared memory. Registers are not known: as many as are needed are there.
+  // Blocks of one SM, by threads and shared memory. Registers are not known: as many as are needed
+  // are there.
   uint32_t blocks_per_sm(const Kernel& kernel, uint32_t threads,
                          uint64_t dynamic_shared_bytes) const;
 

@@ -1,4 +1,5 @@
-// What `ptxsim exec` tells the library inside of the program: one environment variable of key=value lines.
+// What `ptxsim exec` tells the library inside of the program: one environment variable of key=value
+// lines.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ struct Settings {
   std::vector<std::string>
       substitutes;    // files of PTX for kernels that a module has as machine code only
   bool time = false;  // estimate every launch with the clock of `device`
-  // No more clusters than these are resident at once, as where others have SMs; 0: none can be launched.
+  // No more clusters than these are resident at once, as where others have SMs; 0: none can be
+  // launched.
   uint32_t max_clusters = UINT32_MAX;
   Options options;
 };

@@ -1,5 +1,6 @@
-// Results of the driver's and the runtime's calls: both have the same numbers for the same thing (CUDA 13.0, cuda.h,
-// "enum cudaError_enum"; driver_types.h, "enum cudaError"), but for the few that only one of them has.
+// Results of the driver's and the runtime's calls: both have the same numbers for the same thing
+// (CUDA 13.0, cuda.h, "enum cudaError_enum"; driver_types.h, "enum cudaError"), but for the few
+// that only one of them has.
 #pragma once
 
 namespace ptxsim::cuda {

@@ -1,6 +1,6 @@
-// What the streams' work does to memory, and whether anything orders it: R23. Work is done when it is issued, one after
-// the other, so that values are those of one order; on a GPU streams run beside each other unless an event, the legacy
-// default stream or a host that waits comes between.
+// What the streams' work does to memory, and whether anything orders it: R23. Work is done when it
+// is issued, one after the other, so that values are those of one order; on a GPU streams run
+// beside each other unless an event, the legacy default stream or a host that waits comes between.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ class StreamOrder {
   void host_waited_for(const StreamClock& clock);
   const StreamClock& known_to_host() const { return host_; }
 
-  // Work of a stream, the `clock[stream]`-th, that comes after what `clock` says. The reports name the accesses of both.
+  // Work of a stream, the `clock[stream]`-th, that comes after what `clock` says. The reports name
+  // the accesses of both.
   std::vector<Report> add(uint64_t stream, const StreamClock& clock,
                           std::shared_ptr<const GridTrail> trail);
 

@@ -82,7 +82,8 @@ GraphNode* Streams::find_node(void* handle, Graph** graph) {
   return nullptr;
 }
 
-// The legacy default stream and the others wait for each other, but for those that were made not to.
+// The legacy default stream and the others wait for each other, but for those that were made not
+// to.
 Status Streams::issue_in(Stream& stream, NodeWork work) {
   if (stream.capture != nullptr) {
     if (stream.capture->invalidated) return kStreamCaptureInvalidated;
@@ -261,7 +262,8 @@ void Streams::finish_all() {
   for (const auto& one : streams_) one->chain->clear();
 }
 
-// It need not have been recorded after the last launch; what it was recorded after is not known here.
+// It need not have been recorded after the last launch; what it was recorded after is not known
+// here.
 Status Streams::synchronize_event(void* handle) {
   const Event* const event = find_event(handle);
   if (event == nullptr) return kInvalidHandle;

@@ -1,5 +1,5 @@
-// Streams, events and graphs. Work is done when it is issued, in the order of issue, unless its stream is being captured:
-// then it becomes a part of the graph, and is done when that is launched.
+// Streams, events and graphs. Work is done when it is issued, in the order of issue, unless its
+// stream is being captured: then it becomes a part of the graph, and is done when that is launched.
 #pragma once
 
 #include <chrono>
@@ -65,7 +65,8 @@ class Streams {
   GraphNode* add_node(Graph& graph, NodeWork work, std::vector<uint64_t> after);
   GraphNode* find_node(void* handle, Graph** graph = nullptr);  // of any graph
 
-  // Does the operation, or captures it. Whatever is no launch waits for the grids before it, and those after it wait for it.
+  // Does the operation, or captures it. Whatever is no launch waits for the grids before it, and
+  // those after it wait for it.
   Status issue(void* stream, const Operation& operation, NodeType type = NodeType::kMemcpy,
                const WorkParameters& parameters = {});
   Status issue_grid(void* stream, const GridOperation& operation,
@@ -73,7 +74,8 @@ class Streams {
   Status launch_graph(void* graph, void* stream);
   Status record(void* event, void* stream);
   Status wait(void* stream, void* event);
-  // Time of the host between the two records. kInvalidHandle as CUDA: an event was not recorded, or keeps no time.
+  // Time of the host between the two records. kInvalidHandle as CUDA: an event was not recorded, or
+  // keeps no time.
   Status elapsed(void* start, void* end, float& milliseconds);
   // `into`: the graph that gets the nodes, the first of which come after those of `after`.
   Status begin_capture(void* stream, Graph* into = nullptr, std::vector<uint64_t> after = {});
@@ -84,7 +86,8 @@ class Streams {
   Status synchronize_event(void* event);
   void synchronize_host();  // a call that waits for all of the GPU's work
 
-  // What the work under way has touched: races with other streams (R23). Nothing while there is one stream alone.
+  // What the work under way has touched: races with other streams (R23). Nothing while there is one
+  // stream alone.
   std::vector<Report> touched(const std::shared_ptr<const GridTrail>& trail);
 
  private:

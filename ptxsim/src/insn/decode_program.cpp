@@ -1,4 +1,5 @@
-// An entry as a whole: its shared memory, its statements one after the other, what they mean together.
+// An entry as a whole: its shared memory, its statements one after the other, what they mean
+// together.
 #include <fmt/format.h>
 
 #include <algorithm>

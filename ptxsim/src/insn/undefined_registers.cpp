@@ -84,7 +84,8 @@ class Liveness {
       if (label < piece_of_.size()) live.add_all(pieces_[piece_of_[label]].live);
     for (uint32_t i = piece.end; i-- > piece.begin;) {
       const Insn& insn = program_.insns[i];
-      // A guarded statement may write nothing, and one that works on registers later (wgmma's D) reads what it writes.
+      // A guarded statement may write nothing, and one that works on registers later (wgmma's D)
+      // reads what it writes.
       const bool writes_surely = !insn.guard.present() && !insn.owns_registers;
       for (const RegisterUse& use : program_.uses_of(insn))
         if (use.is_write && writes_surely) live.remove(use.at / kLine);

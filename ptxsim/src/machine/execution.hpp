@@ -31,7 +31,8 @@ struct Execution {
     cluster.observers.tell(event);
   }
   bool is_observed() const { return cluster.observers.any(); }
-  // The number of an operation that `lane` starts, told to the observers: once before its accesses, when there are any.
+  // The number of an operation that `lane` starts, told to the observers: once before its accesses,
+  // when there are any.
   AsyncOp issue(int lane, AsyncKind kind) const {
     const AsyncOp op{++cluster.last_async_op};
     cluster.async.op = op;
@@ -95,13 +96,14 @@ struct SharedAt {
   Cta* cta;
   uint32_t offset;
 };
-// From a shared::cluster address, of which the low 32 bits count; `own_only`: an address of another CTA is a Fault
-// (.shared::cta). Range-checked for `bytes`, and aligned to `alignment`; a Fault otherwise.
+// From a shared::cluster address, of which the low 32 bits count; `own_only`: an address of another
+// CTA is a Fault (.shared::cta). Range-checked for `bytes`, and aligned to `alignment`; a Fault
+// otherwise.
 SharedAt resolve_shared(const Execution& x, uint64_t address, uint64_t bytes, uint32_t alignment,
                         bool own_only, int lane);
-// From a generic address that must lie in the shared window. A shared::cluster address extended with
-// zeros is taken as well: ptxas makes mbarrier, bulk-copy and tcgen05 instructions of the address's
-// low 32 bits, and kernels that run rely on it.
+// From a generic address that must lie in the shared window. A shared::cluster address extended
+// with zeros is taken as well: ptxas makes mbarrier, bulk-copy and tcgen05 instructions of the
+// address's low 32 bits, and kernels that run rely on it.
 uint64_t shared_from_generic(const Execution& x, uint64_t generic, int lane);
 inline uint32_t shared_address(const Cta& cta, uint32_t offset) {
   return (cta.rank << kSharedRankShift) | offset;

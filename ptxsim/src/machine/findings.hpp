@@ -1,4 +1,5 @@
-// Findings that the interpreter makes by itself, where what a kernel does works and is not what the manual says.
+// Findings that the interpreter makes by itself, where what a kernel does works and is not what the
+// manual says.
 #pragma once
 
 #include <string>

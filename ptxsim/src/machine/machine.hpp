@@ -32,7 +32,8 @@ enum class TurnResult : uint8_t {
   kYielded,  // ended with a poll that failed
 };
 
-// How many of the launch's clusters the SMs hold at once, by threads and shared memory: registers are not known.
+// How many of the launch's clusters the SMs hold at once, by threads and shared memory: registers
+// are not known.
 uint32_t clusters_that_fit(const Launch& launch, uint64_t shared_bytes, const Options& options);
 
 class Machine {
@@ -63,7 +64,8 @@ class Machine {
 
   Place place_of(uint32_t statement) const;
   std::string actor_of(const Warp& warp, int lane) const;  // "CTA (0,1,0) rank 1, warp 2, lane 5"
-  // What a message of a launch that does not end says more: whether clusters still wait for a place. Empty: none does.
+  // What a message of a launch that does not end says more: whether clusters still wait for a
+  // place. Empty: none does.
   std::string waiting_clusters_text() const;
 
  private:

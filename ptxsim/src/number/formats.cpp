@@ -99,8 +99,8 @@ uint32_t magnitude_code(const FormatInfo& f, double value, Rounding rounding) {
       (static_cast<uint64_t>(code_exponent - least_exponent) << f.fraction_bits) + kept);
 }
 
-// 2^exponent, exponent in -1022 .. 1023, without the call that std::ldexp is: matrix operands are decoded element by
-// element.
+// 2^exponent, exponent in -1022 .. 1023, without the call that std::ldexp is: matrix operands are
+// decoded element by element.
 double power_of_two(int exponent) {
   return std::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52);
 }

@@ -34,7 +34,8 @@ uint64_t tensor_bytes(const TensorMap& map) {
   return bytes;
 }
 
-// As the driver writes it: the box with what element strides leave of it, rounded down; 0 for packed types.
+// As the driver writes it: the box with what element strides leave of it, rounded down; 0 for
+// packed types.
 uint64_t box_bytes(const TensorMap& map) {
   if (element_bits(map.type) < 8) return 0;
   const bool interleaved = map.interleave != TensorMapInterleave::kNone;

@@ -1,9 +1,11 @@
-// Where a tensor map's fields lie in its 128 bytes. NVIDIA documents a CUtensorMap as opaque; the layout was found
-// three times over, and the three agree wherever they meet:
-//  - ptxas 13.0 assembles tensormap.replace to plain loads, masks and stores: every field that it replaces, with its values
-//    (sm_90a and sm_103a, `cuobjdump -sass`);
-//  - host code of CuTe DSL 4.8.1 writes tensor maps itself, into 64 bytes (ptxsim/tests/tensor_maps: 64 random maps);
-//  - what driver 580.65 encodes, as github.com/cicuvc/nvidia-sass-document records it (notes/sm90/arch/cutensormap.md).
+// Where a tensor map's fields lie in its 128 bytes. NVIDIA documents a CUtensorMap as opaque; the
+// layout was found three times over, and the three agree wherever they meet:
+//  - ptxas 13.0 assembles tensormap.replace to plain loads, masks and stores: every field that it
+//    replaces, with its values (sm_90a and sm_103a, `cuobjdump -sass`);
+//  - host code of CuTe DSL 4.8.1 writes tensor maps itself, into 64 bytes
+//    (ptxsim/tests/tensor_maps: 64 random maps);
+//  - what driver 580.65 encodes, as github.com/cicuvc/nvidia-sass-document records it
+//    (notes/sm90/arch/cutensormap.md).
 #pragma once
 
 #include <cstdint>
@@ -32,7 +34,8 @@ inline constexpr TensorMapField kFill{2, 15, 1};
 inline constexpr TensorMapField kTf32{2, 16, 1};  // with the types F32 and F32_FTZ
 inline constexpr TensorMapField kL2Promotion{2, 17, 2};
 inline constexpr TensorMapField kSwizzleAtomicity{2, 19, 2};  // 16B, 32B, 32B with 8B flip, 64B
-// The tensor ends at 128 KiB or beyond: CUTLASS corrects it for drivers up to 13.1 (copy_traits_sm90_tma.hpp).
+// The tensor ends at 128 KiB or beyond: CUTLASS corrects it for drivers up to 13.1
+// (copy_traits_sm90_tma.hpp).
 inline constexpr TensorMapField kLarge{2, 21, 1};
 inline constexpr TensorMapField kSwizzle96{2, 22, 1};
 inline constexpr TensorMapField kFreeFlags{2, 23, 9};

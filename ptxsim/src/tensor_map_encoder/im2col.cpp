@@ -1,4 +1,5 @@
-// Arguments of im2col maps (CUDA driver API 13.0, "cuTensorMapEncodeIm2col", "cuTensorMapEncodeIm2colWide").
+// Arguments of im2col maps (CUDA driver API 13.0, "cuTensorMapEncodeIm2col",
+// "cuTensorMapEncodeIm2colWide").
 #include "tensor_map_encoder/checks.hpp"
 
 namespace ptxsim {

@@ -8,7 +8,8 @@
 namespace ptxsim::timing {
 namespace {
 
-// Walks from the end to the beginning; each step moves `time_` back and says what the time went into.
+// Walks from the end to the beginning; each step moves `time_` back and says what the time went
+// into.
 class Walk {
  public:
   Walk(const Work& work, const Timeline& line)

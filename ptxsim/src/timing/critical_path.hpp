@@ -1,5 +1,5 @@
-// Why a schedule takes as long as it does: the chain of pieces, servers and latencies that ends last, and what each
-// role waits for.
+// Why a schedule takes as long as it does: the chain of pieces, servers and latencies that ends
+// last, and what each role waits for.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace ptxsim::timing {
 
-// A stretch of the critical path, latest first. They follow each other without a gap from the end to time 0.
+// A stretch of the critical path, latest first. They follow each other without a gap from the end
+// to time 0.
 struct Stretch {
   std::string label;  // of a server or a delay
   uint32_t piece;
@@ -25,7 +26,8 @@ struct Share {
 // Summed by label, largest first.
 std::vector<Share> shares_of(const std::vector<Stretch>& path);
 
-// A role that waits, and what it waits for: the role and the piece that came last, and what that one was held by.
+// A role that waits, and what it waits for: the role and the piece that came last, and what that
+// one was held by.
 struct Wait {
   std::string role, for_role, for_what, held_by;
   double us;  // of the actor of this role that waits longest

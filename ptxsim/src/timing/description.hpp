@@ -1,6 +1,6 @@
-// A launch described by its structure instead of by a kernel: a pipeline of stages that TMA fills and tensor cores
-// read, an epilogue, tiles one after the other. For kernels whose code is not at hand; docs/clock.md has the
-// keys.
+// A launch described by its structure instead of by a kernel: a pipeline of stages that TMA fills
+// and tensor cores read, an epilogue, tiles one after the other. For kernels whose code is not at
+// hand; docs/clock.md has the keys.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// The pieces of work of a described launch: the same pieces, servers and waits that the recorder makes of a kernel.
+// The pieces of work of a described launch: the same pieces, servers and waits that the recorder
+// makes of a kernel.
 #include <fmt/format.h>
 
 #include <utility>
@@ -166,7 +167,8 @@ class Build {
                      bytes, when);
   }
 
-  // First the instructions, then the functions: what of both is hidden is Parameter::kEpilogueFactor's business.
+  // First the instructions, then the functions: what of both is hidden is
+  // Parameter::kEpilogueFactor's business.
   void compute(uint32_t warp, uint32_t scheduler, double warps_of_elements,
                std::span<const After> after) {
     const Demand slots[] = {{Server::kIssue, scheduler, warps_of_elements * d_.slots_per_element}};

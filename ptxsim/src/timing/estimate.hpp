@@ -1,5 +1,5 @@
-// How long a launch takes: the gap before it, its waves of clusters, its exit; with an interval from drawing the
-// parameters within what is known of them.
+// How long a launch takes: the gap before it, its waves of clusters, its exit; with an interval
+// from drawing the parameters within what is known of them.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,8 @@ struct Interval {
   double low = 0, median = 0, high = 0;  // 5, 50 and 95 % of the draws
   uint32_t draws = 0;
 };
-// Every parameter uniformly from its range, independent of the others; the same draws for the same seed.
+// Every parameter uniformly from its range, independent of the others; the same draws for the same
+// seed.
 Interval interval_of(const LaunchWork& work, const GpuParameters& gpu, uint32_t draws,
                      uint64_t seed);
 

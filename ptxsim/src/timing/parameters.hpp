@@ -1,5 +1,6 @@
-// What the clock knows of a GPU: rates, latencies and fixed costs, each with the range that it may lie in, how it is
-// known, and from where. One JSON file for each GPU, gpus/*.json; docs/clock.md has the list.
+// What the clock knows of a GPU: rates, latencies and fixed costs, each with the range that it may
+// lie in, how it is known, and from where. One JSON file for each GPU, gpus/*.json; docs/clock.md
+// has the list.
 #pragma once
 
 #include <array>
@@ -13,9 +14,9 @@
 namespace ptxsim::timing {
 
 enum class Parameter : uint8_t {
-  kSmClock,  // GHz
-  kNumSms,   //
-  kTensorRate,  // multiply-adds of 16-bit operands per clk and SM; 8 bits twice, 4 bits four times as many
+  kSmClock,     // GHz
+  kNumSms,      //
+  kTensorRate,  // multiply-adds of 16 bits per clk and SM; of 8 bits twice, of 4 bits four times
   kSharedBandwidth,   // B per clk and SM, operands of MMAs
   kMmaLatency,        // us from the last MMA's turn to its commit being visible
   kTmaIssue,          // us per instruction
@@ -63,7 +64,8 @@ struct GpuParameters {
   Values values() const;
 };
 
-// `file`: for messages. Every parameter must be there, positive, within its range and with a source.
+// `file`: for messages. Every parameter must be there, positive, within its range and with a
+// source.
 Result<GpuParameters> parse_parameters(std::string_view json, const std::string& file);
 
 // The file of a GPU that is built in ("b200", "h200"); empty: there is none of that name.

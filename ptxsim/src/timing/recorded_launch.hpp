@@ -12,9 +12,9 @@ namespace ptxsim::timing {
 
 struct RecordOptions {
   std::vector<uint32_t> clusters{0};  // that are recorded, linear in the grid of clusters
-  bool whole_grid =
-      false;  // side by side, for kernels whose CTAs wait for each other; else one after the other, and
-              // none behind the last that is recorded
+  // All clusters side by side, for kernels whose CTAs wait for each other; else one after the
+  // other, and none behind the last that is recorded.
+  bool whole_grid = false;
 };
 
 // Runs without the sanitizer; results are not compared. An error of the run is the error.

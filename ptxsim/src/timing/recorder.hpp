@@ -1,5 +1,6 @@
-// Makes pieces of work of a run: an observer that notes what each warp does, issues and waits for. The order in which
-// the interpreter happens to run warps has no influence, but for kernels that divide work by it.
+// Makes pieces of work of a run: an observer that notes what each warp does, issues and waits for.
+// The order in which the interpreter happens to run warps has no influence, but for kernels that
+// divide work by it.
 #pragma once
 
 #include <cstdint>

@@ -63,7 +63,8 @@ uint32_t Recorder::add_load(const Flight& flight) {
   return piece;
 }
 
-// Copies read shared memory; an operation that adds nothing to the multiply-adds and reads nothing is a commit.
+// Copies read shared memory; an operation that adds nothing to the multiply-adds and reads nothing
+// is a commit.
 uint32_t Recorder::add_tcgen05(const Flight& flight) {
   const StatementCost& cost = costs_[flight.statement];
   const uint32_t actor = ctas_[flight.cta].tensor;
@@ -78,7 +79,8 @@ uint32_t Recorder::add_tcgen05(const Flight& flight) {
   }
   const double ctas = cost.is_pair ? 2 : 1;
   const double k = 32 * 8 / cost.operand_bits;
-  // D's rows are those of A's operand: 128 to an SM, 64 for the small shapes; both read 128-byte rows in full.
+  // D's rows are those of A's operand: 128 to an SM, 64 for the small shapes; both read 128-byte
+  // rows in full.
   const double rows = 128;
   const double n = static_cast<double>(macs) / (rows * ctas) / k;
   const bool reads_a = !cost.reuses_a && !cost.a_in_tmem;

@@ -1,4 +1,5 @@
-// The recorder's state: what it knows of warps, of operations in flight, and of arrivals at barriers.
+// The recorder's state: what it knows of warps, of operations in flight, and of arrivals at
+// barriers.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// When each piece of work happens: the clock itself. Events in the order of time; every server takes demands in the
-// order in which they come.
+// When each piece of work happens: the clock itself. Events in the order of time; every server
+// takes demands in the order in which they come.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,8 @@ struct Timeline {
   double end = 0;
 };
 
-// `clusters`: how many run at the same time and share L2 and memory with this one. `work` must have a piece.
+// `clusters`: how many run at the same time and share L2 and memory with this one. `work` must have
+// a piece.
 Timeline schedule(const Work& work, const Values& values, double clusters);
 
 }  // namespace ptxsim::timing

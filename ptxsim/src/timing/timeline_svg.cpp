@@ -50,7 +50,8 @@ std::vector<int> rows_of(const Work& work, const Timeline& line, int& rows) {
   return row;
 }
 
-// From when its slowest server or a fixed time is at work on it; what is queued before is not drawn.
+// From when its slowest server or a fixed time is at work on it; what is queued before is not
+// drawn.
 double begin_of(const Work& work, const Timeline& line, size_t number) {
   const Piece& p = work.pieces[number];
   const Times& times = line.pieces[number];

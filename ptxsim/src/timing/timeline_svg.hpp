@@ -1,4 +1,5 @@
-// A picture of a schedule: a row for each actor, time to the right, pieces coloured by the stage that they belong to.
+// A picture of a schedule: a row for each actor, time to the right, pieces coloured by the stage
+// that they belong to.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// What a launch does, as the clock sees it: pieces of work in the order in which each actor does them, what each waits
-// for, and what it takes of which server. Made by the recorder (from a run) or from a description; schedule.hpp says
-// when each piece happens.
+// What a launch does, as the clock sees it: pieces of work in the order in which each actor does
+// them, what each waits for, and what it takes of which server. Made by the recorder (from a run)
+// or from a description; schedule.hpp says when each piece happens.
 #pragma once
 
 #include <cstddef>
@@ -92,7 +92,8 @@ struct Piece {
 class Work {
  public:
   uint32_t add_actor(std::string name, std::string role, Sequence sequence);
-  // The pieces of `after` come before it; all demands are served at the same time. Returns its number.
+  // The pieces of `after` come before it; all demands are served at the same time. Returns its
+  // number.
   uint32_t add(Piece piece, std::span<const Demand> demands, std::span<const After> after);
 
   std::vector<Actor> actors;
@@ -109,10 +110,11 @@ class Work {
   }
 };
 
-// What an MMA of `macs` multiply-adds in each SM takes of its SM. An operand row has 32 bytes of K in every kind; in a
-// pair an SM reads half of B itself, and the other half costs half as much again (SemiAnalysis' microbenchmarks of
-// B200, umma_throughput: clk = max(N/2, 32 + 0.25 N) for one CTA, 32 + 0.1875 N for a pair, at 128 B a clk). `rows_of_a`
-// is 0 where A is in tensor memory or the collector has it.
+// What an MMA of `macs` multiply-adds in each SM takes of its SM. An operand row has 32 bytes of K
+// in every kind; in a pair an SM reads half of B itself, and the other half costs half as much
+// again (SemiAnalysis' microbenchmarks of B200, umma_throughput: clk = max(N/2, 32 + 0.25 N) for
+// one CTA, 32 + 0.1875 N for a pair, at 128 B a clk). `rows_of_a` is 0 where A is in tensor memory
+// or the collector has it.
 inline double shared_bytes_of_mma(double rows_of_a, double n, bool is_pair) {
   return 32 * (rows_of_a + (is_pair ? 0.75 : 1) * n);
 }

@@ -1,5 +1,5 @@
-// A commit log: one line a statement: step, CTA, warp, lanes, place, text; blocked statements once each time they
-// are tried.
+// A commit log: one line a statement: step, CTA, warp, lanes, place, text; blocked statements once
+// each time they are tried.
 #pragma once
 
 #include <ostream>

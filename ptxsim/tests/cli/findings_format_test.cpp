@@ -1,5 +1,5 @@
-// SARIF and JUnit's XML as their schemas have them: SARIF 2.1.0, the schema of the OASIS standard (errata 01), as far as
-// ptxsim writes it; JUnit's as Jenkins and the XSD of Windy Road have it.
+// SARIF and JUnit's XML as their schemas have them: SARIF 2.1.0, the schema of the OASIS standard
+// (errata 01), as far as ptxsim writes it; JUnit's as Jenkins and the XSD of Windy Road have it.
 #include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -13,8 +13,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A property: how its value is, and whether it is required. Types: "text", "uri", "line" (an integer from 1 on), "index"
-// (from -1 on), "bag", "a|b|c" (one of), or the name of an object; behind "*", a list of it.
+// A property: how its value is, and whether it is required. Types: "text", "uri", "line" (an
+// integer from 1 on), "index" (from -1 on), "bag", "a|b|c" (one of), or the name of an object;
+// behind "*", a list of it.
 struct Property {
   const char* type;
   bool is_required = false;

@@ -14,8 +14,8 @@ const std::string kSource = "R16_bad.ptx:";
 
 class Findings : public Program {
  protected:
-  // The lines of the races, which the two findings name: of a write after a read, and of a read after a write. The case
-  // expects R16, so that without them the run fails.
+  // The lines of the races, which the two findings name: of a write after a read, and of a read
+  // after a write. The case expects R16, so that without them the run fails.
   std::vector<std::string> lines_of_races() const {
     const Json run = Json::parse(start({"run", kRacing, "--json"}).out).at(0);
     std::vector<std::string> lines;

@@ -1,5 +1,5 @@
-// Text of files, options and names: escaped and bounded wherever it is printed; JSON that is refused; absolute paths; the
-// command line itself.
+// Text of files, options and names: escaped and bounded wherever it is printed; JSON that is
+// refused; absolute paths; the command line itself.
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"

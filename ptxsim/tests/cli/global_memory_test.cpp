@@ -1,4 +1,5 @@
-// What `ptxsim run` says of global memory: races, --fast, and launches that overlap a previous grid.
+// What `ptxsim run` says of global memory: races, --fast, and launches that overlap a previous
+// grid.
 #include "cli/program.hpp"
 
 namespace {

@@ -5,7 +5,8 @@ namespace {
 
 using namespace ptxsim_test;
 
-// `twice` adds up: 1 becomes 2, and 2 becomes 4. Each waits for the grid before, but may begin while it runs.
+// `twice` adds up: 1 becomes 2, and 2 becomes 4. Each waits for the grid before, but may begin
+// while it runs.
 const std::string kWaits = replaced(
     replaced(kKernel, "  mov.u32 %r1, %tid.x;", "  griddepcontrol.wait;\n  mov.u32 %r1, %tid.x;"),
     "  ret;", "  griddepcontrol.launch_dependents;\n  ret;");

@@ -1,5 +1,5 @@
-// The interpreter without its sanitizer: this program links ptxsim_core alone. What observers are told, and in which
-// order.
+// The interpreter without its sanitizer: this program links ptxsim_core alone. What observers are
+// told, and in which order.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,8 @@ using namespace ptxsim;
 
 constexpr uint64_t kIn = 0x10'0000'0000, kOut = 0x20'0000'0000;
 
-// Thread 0 copies 64 bytes to shared memory by TMA; all wait, meet, and write what they read plus one.
+// Thread 0 copies 64 bytes to shared memory by TMA; all wait, meet, and write what they read plus
+// one.
 constexpr const char* kText = R"(.version 8.0
 .target sm_90a
 .address_size 64
@@ -216,7 +217,8 @@ TEST(Core, EventsOfACopyThatCompletesLate) {
   EXPECT_EQ(lines.back(), "the end");
 }
 
-// Every observer hears everything, in the order in which they were given, and none changes the result.
+// Every observer hears everything, in the order in which they were given, and none changes the
+// result.
 TEST(Core, SeveralObservers) {
   std::vector<std::string> first, second;
   const CopyRun run =

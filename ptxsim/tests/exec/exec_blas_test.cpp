@@ -1,4 +1,5 @@
-// A program that nvcc made and linked with NVIDIA's cuBLAS and cuBLASLt, below `ptxsim exec`: the stand-in takes their place.
+// A program that nvcc made and linked with NVIDIA's cuBLAS and cuBLASLt, below `ptxsim exec`: the
+// stand-in takes their place.
 #include "cli/program.hpp"
 
 #ifdef PTXSIM_NVCC_BLAS

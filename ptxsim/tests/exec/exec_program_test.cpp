@@ -1,5 +1,5 @@
-// Programs that nvcc made, unchanged, below `ptxsim exec`: with NVIDIA's runtime linked into them, and with its shared
-// library.
+// Programs that nvcc made, unchanged, below `ptxsim exec`: with NVIDIA's runtime linked into them,
+// and with its shared library.
 #include "cli/program.hpp"
 
 #ifdef PTXSIM_NVCC_PROGRAM
@@ -180,8 +180,8 @@ TEST_F(ExecProgram, PipelineOfLibcuxx) {
   EXPECT_TRUE(contains(outcome.err, "0 errors, ")) << outcome;
 }
 
-// What NVIDIA's libraries do although no document allows it: their lanes answer for each other by a shfl.sync, and
-// they write in place what they have read with ld.global.nc.
+// What NVIDIA's libraries do although no document allows it: their lanes answer for each other by a
+// shfl.sync, and they write in place what they have read with ld.global.nc.
 TEST_F(ExecProgram, WhatLibrariesRelyOnIsAWarning) {
   for (const auto& [part, rule] :
        {std::pair{"wide_tiles", "[R16]"}, std::pair{"in_place", "[R20]"}}) {

@@ -1,4 +1,5 @@
-// Launches below `ptxsim exec` whose CTAs wait for each other, and programs that end within a launch.
+// Launches below `ptxsim exec` whose CTAs wait for each other, and programs that end within a
+// launch.
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
@@ -39,7 +40,8 @@ TEST_F(Waiting, ALaunchThatSpinsIsNamed) {
   }
 }
 
-// A signal to the command is the program's, and the report is still written: with the launch that was under way.
+// A signal to the command is the program's, and the report is still written: with the launch that
+// was under way.
 TEST_F(Waiting, ASignalEndsTheProgramAndLeavesTheReport) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     std::filesystem::remove(path("launching"));

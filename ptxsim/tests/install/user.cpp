@@ -1,5 +1,5 @@
-// Runs the example of docs/guide.md, reads a case, makes mutants and encodes a tensor map: each part of the installed
-// library. Usage: user <a kernel with a case in its text>
+// Runs the example of docs/guide.md, reads a case, makes mutants and encodes a tensor map: each
+// part of the installed library. Usage: user <a kernel with a case in its text>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>

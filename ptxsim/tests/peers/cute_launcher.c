@@ -1,11 +1,11 @@
-/* Stands in for CuTe DSL's runtime library under one of its exported launchers: nothing is launched, and the kernel's
- * parameters are kept. */
+/* Stands in for CuTe DSL's runtime library under one of its exported launchers: nothing is
+ * launched, and the kernel's parameters are kept. */
 #include <string.h>
 
 enum { kMost = 64, kBytes = 128, kShape = 32 };
 unsigned char kept[kMost][kBytes];
-unsigned char kept_shape
-    [kShape]; /* grid and block, 32 bits each, and the bytes of dynamic shared memory, 64 bits */
+/* Grid and block, 32 bits each, and the bytes of dynamic shared memory, 64 bits. */
+unsigned char kept_shape[kShape];
 int keep_bytes[kMost]; /* of each parameter; set by the caller, 0: no more */
 
 int _cudaGetDevice(int* device) { return *device = 0; }

@@ -1,5 +1,6 @@
-// What the programs beside this share: operands whose products are exact in FP32 in any order, the launch through
-// CUTLASS's adapter for a device, and the comparison. D = alpha * A * B^T + beta * C; all that is here is K- or row-major.
+// What the programs beside this share: operands whose products are exact in FP32 in any order, the
+// launch through CUTLASS's adapter for a device, and the comparison. D = alpha * A * B^T + beta *
+// C; all that is here is K- or row-major.
 #pragma once
 
 #include "device.hpp"
@@ -34,7 +35,8 @@ inline std::vector<float> sources(const Problem& p) {
   return c;
 }
 
-// `mainloop`: the operands. Launches the kernel as CUTLASS does; returns the bytes of workspace that it took.
+// `mainloop`: the operands. Launches the kernel as CUTLASS does; returns the bytes of workspace
+// that it took.
 template <class Kernel>
 size_t run(const Problem& p, const typename Kernel::MainloopArguments& mainloop, const float* c,
            float* d, const typename Kernel::TileSchedulerArguments& scheduler = {}) {

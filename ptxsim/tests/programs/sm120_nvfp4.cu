@@ -30,8 +30,8 @@ struct Gemm {
 using Cooperative = Gemm<cutlass::gemm::KernelTmaWarpSpecializedCooperative>::Kernel;
 using PingPong = Gemm<cutlass::gemm::KernelTmaWarpSpecializedPingpong>::Kernel;
 
-// Codes of E2M1, two in a byte with the low half first; UE4M3 scales 1/2, 1 and 2 for 16 elements, in tiles of 128 rows x
-// 4.
+// Codes of E2M1, two in a byte with the low half first; UE4M3 scales 1/2, 1 and 2 for 16 elements,
+// in tiles of 128 rows x 4.
 class Operand {
  public:
   Operand(uint32_t which, int rows, int k) : k_(k), groups_((k + 63) / 64) {

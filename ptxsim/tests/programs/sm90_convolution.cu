@@ -1,5 +1,5 @@
-// CUTLASS's SM90 convolutions of F16 as implicit GEMMs: activations come by im2col copies. Each word is a problem: padded, with
-// strides and dilations, and of single pixels.
+// CUTLASS's SM90 convolutions of F16 as implicit GEMMs: activations come by im2col copies. Each
+// word is a problem: padded, with strides and dilations, and of single pixels.
 #include "device.hpp"
 // CUTLASS's convolutions use what these have without naming them.
 #include "cute/tensor.hpp"

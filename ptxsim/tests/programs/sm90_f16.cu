@@ -1,5 +1,5 @@
-// CUTLASS's SM90 GEMMs of F16 with FP32 sums, one kernel for each word that the program takes: ping-pong, cooperative,
-// stream-K.
+// CUTLASS's SM90 GEMMs of F16 with FP32 sums, one kernel for each word that the program takes:
+// ping-pong, cooperative, stream-K.
 #include <cstring>
 
 #include "gemm.hpp"

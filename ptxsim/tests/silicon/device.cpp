@@ -81,7 +81,8 @@ CUresult encode_tiled(CUtensorMap& map, const ptxsim::TensorMap& m) {
                   static_cast<CUtensorMapFloatOOBfill>(m.fill));
 }
 
-// The driver's arguments are W first, as CUTLASS and Triton give them, whatever its manual's "{D, H, W}" says.
+// The driver's arguments are W first, as CUTLASS and Triton give them, whatever its manual's "{D,
+// H, W}" says.
 CUresult encode_im2col(CUtensorMap& map, const ptxsim::TensorMap& m) {
   static const auto function =
       entry_point<decltype(&cuTensorMapEncodeIm2col)>("cuTensorMapEncodeIm2col");

@@ -40,9 +40,10 @@ Description description(const std::string& text) {
   return list->at(0);
 }
 
-// Setup until 0.3; loads arrive at 1.8 (the first) and 2.3 (0.5 of transfer later). Products: 1.9 to 2.9, then until 3.9.
-// The third load begins at 3.2, when the first commit is known, and comes at 4.2; its product ends at 5.3, is visible at
-// 5.5, and the epilogue knows at 5.6: TMEM 0.04, last stores 0.05.
+// Setup until 0.3; loads arrive at 1.8 (the first) and 2.3 (0.5 of transfer later). Products: 1.9
+// to 2.9, then until 3.9. The third load begins at 3.2, when the first commit is known, and comes
+// at 4.2; its product ends at 5.3, is visible at 5.5, and the epilogue knows at 5.6: TMEM 0.04,
+// last stores 0.05.
 TEST(Description, APipelineTakesWhatTheHandComputes) {
   const LaunchTime time = time_of(work_of(description(kLaunch)), values());
   EXPECT_EQ(time.waves, 1u);
@@ -57,7 +58,8 @@ TEST(Description, AThirdStageHidesTheLatency) {
               kExact);
 }
 
-// Three clusters on two SMs: the second wave has neither a setup nor a cold first load, and a switch before it.
+// Three clusters on two SMs: the second wave has neither a setup nor a cold first load, and a
+// switch before it.
 TEST(Description, WavesFollowEachOther) {
   const std::string three = replaced(kLaunch, "\"clusters\": 2", "\"clusters\": 3");
   const LaunchTime time = time_of(work_of(description(three)), values());
@@ -71,8 +73,9 @@ TEST(Description, ADependentLaunchHasASmallerGap) {
   EXPECT_NEAR(time_of(work_of(description(dependent)), values()).total, 0.5 + 5.69 + 0.15, kExact);
 }
 
-// A warpgroup decodes for 1.5 us while its products take 1, then waits 0.2 for them: 1.9 to 3.6, until 5.3, until 7.0. Two
-// take turns and share the schedulers: instructions until 3.4, 4.9 and 6.4, so that only the last wait counts.
+// A warpgroup decodes for 1.5 us while its products take 1, then waits 0.2 for them: 1.9 to 3.6,
+// until 5.3, until 7.0. Two take turns and share the schedulers: instructions until 3.4, 4.9 and
+// 6.4, so that only the last wait counts.
 TEST(Description, ConsumersDecodeAndMultiply) {
   for (const int count : {1, 2}) {
     const std::string text = replaced(kLaunch, "\"mma\":",
@@ -84,7 +87,8 @@ TEST(Description, ConsumersDecodeAndMultiply) {
   }
 }
 
-// Two operands share A: 64 + 64 columns, 4096 bytes of A once and 2048 of B twice; in a pair 1536 of B.
+// Two operands share A: 64 + 64 columns, 4096 bytes of A once and 2048 of B twice; in a pair 1536
+// of B.
 TEST(Description, TheCollectorReadsAOnce) {
   for (const bool shares : {false, true}) {
     const std::string text = replaced(

@@ -1,4 +1,5 @@
-// The files of parameters: those built in are whole, bad ones are refused; draws stay within what is known.
+// The files of parameters: those built in are whole, bad ones are refused; draws stay within what
+// is known.
 #include "timing/parameters.hpp"
 
 #include <gtest/gtest.h>

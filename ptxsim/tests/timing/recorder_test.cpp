@@ -60,8 +60,8 @@ LaunchTime timed(const std::string& text, const std::string& threads = "32") {
   return time_of(*work, round_values());
 }
 
-// Two statements and the load end at 0.003, the grid's setup at 0.3, the load a latency of 1 later; then its use, the
-// store and ret. The last store takes 0.05.
+// Two statements and the load end at 0.003, the grid's setup at 0.3, the load a latency of 1 later;
+// then its use, the store and ret. The last store takes 0.05.
 TEST(Recorder, ALoadIsWaitedForWhereItIsUsed) {
   const LaunchTime time = timed(kernel(R"(
   ld.param.u64 %rd1, [data];
@@ -86,7 +86,8 @@ TEST(Recorder, ALoadThatNobodyUsesIsNotWaitedFor) {
   EXPECT_NEAR(time.first_wave, 1.3, kExact);
 }
 
-// Warp 1 computes 50 functions of 0.008 before the barrier, warp 0 none: both pass 0.02 after the later arrival.
+// Warp 1 computes 50 functions of 0.008 before the barrier, warp 0 none: both pass 0.02 after the
+// later arrival.
 TEST(Recorder, ABarrierWaitsForTheLastWarp) {
   std::string functions;
   for (int i = 0; i < 50; ++i) functions += "  ex2.approx.f32 %f1, %f1;\n";
@@ -99,12 +100,13 @@ TEST(Recorder, ABarrierWaitsForTheLastWarp) {
   bar.sync 0;
   ret;
 )");
-  // mov, setp, mov and the functions are 53 statements, then the functions' unit; bar.sync itself and ret. The branch is
-  // not taken.
+  // mov, setp, mov and the functions are 53 statements, then the functions' unit; bar.sync itself
+  // and ret. The branch is not taken.
   EXPECT_NEAR(timed(text, "64").first_wave, 0.053 + 0.4 + 0.02 + 0.002, kExact);
 }
 
-// 512 bytes arrive at the setup's end, a first load's latency of 1.5 later; the waiting warp knows 0.1 later.
+// 512 bytes arrive at the setup's end, a first load's latency of 1.5 later; the waiting warp knows
+// 0.1 later.
 TEST(Recorder, ABulkLoadReachesItsBarrier) {
   const std::string text = kernel(R"(
   mov.u32 %r1, full;
@@ -138,8 +140,8 @@ $again:
   EXPECT_EQ(memory, 512);
 }
 
-// One step of f16: 64 x 8 x 16 products of what A stores, 2048 bytes of A, and 32 bytes of each row of B, 64 beside a
-// sparse A.
+// One step of f16: 64 x 8 x 16 products of what A stores, 2048 bytes of A, and 32 bytes of each row
+// of B, 64 beside a sparse A.
 TEST(Recorder, ASparseMmaReadsTwiceAsMuchOfB) {
   const auto demands = [](const std::string& mma) {
     auto work = recorded(kernel(R"(

@@ -1,5 +1,5 @@
-// A GPU with round numbers, so that times can be computed by hand: a clk is 0.001 us, every server does 1000 units in a
-// us, but for L2, which does 2000, and TMA issue, which takes next to nothing.
+// A GPU with round numbers, so that times can be computed by hand: a clk is 0.001 us, every server
+// does 1000 units in a us, but for L2, which does 2000, and TMA issue, which takes next to nothing.
 #pragma once
 
 #include "timing/parameters.hpp"

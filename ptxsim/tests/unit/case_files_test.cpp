@@ -1,5 +1,5 @@
-// Every kernel of insn/, rules/ and calls/ under each schedule: the results and reports that its own
-// //! lines ask for.
+// Every kernel of insn/, rules/ and calls/ under each schedule: the results and reports that its
+// own //! lines ask for.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Values of buffers as packed texts and in files of their own: what stands for what, what is refused
-// and where.
+// Values of buffers as packed texts and in files of their own: what stands for what, what is
+// refused and where.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,4 +1,5 @@
-// cvt.rs.f16x2 where the manual leaves the random bits' use open. What it says is in the cases cvt_rs_*.
+// cvt.rs.f16x2 where the manual leaves the random bits' use open. What it says is in the cases
+// cvt_rs_*.
 #include <gtest/gtest.h>
 
 #include <string>

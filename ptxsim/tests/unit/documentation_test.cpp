@@ -1,6 +1,6 @@
 // docs/instructions.md against the tree: its tables have a row for everything that is decoded, name
-// cases that exist and say truly which of them run on an H200. The example of docs/guide.md is a file
-// that is compiled.
+// cases that exist and say truly which of them run on an H200. The example of docs/guide.md is a
+// file that is compiled.
 #include <gtest/gtest.h>
 
 #include <algorithm>

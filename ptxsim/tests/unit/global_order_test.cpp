@@ -54,8 +54,8 @@ bool any_race(const std::string& body, Grid grid) {
   return any;
 }
 
-// Thread 0 of CTA 0 writes a word and hands over by the flag at +128; thread 0 of the last CTA takes
-// over and reads it. `between`: what thread 0 of CTA 1 does when there are three.
+// Thread 0 of CTA 0 writes a word and hands over by the flag at +128; thread 0 of the last CTA
+// takes over and reads it. `between`: what thread 0 of CTA 1 does when there are three.
 std::string handover(const std::string& give, const std::string& take,
                      const std::string& between = "") {
   const std::string last = between.empty() ? "1" : "2";

@@ -92,8 +92,8 @@ TEST(EncodeIm2col, EveryDocumentedCheckRefusesWithItsMessage) {
   }
 }
 
-// Where the driver puts what im2col maps have of their own, as github.com/cicuvc/nvidia-sass-document found it
-// (notes/sm90/arch/cutensormap.md).
+// Where the driver puts what im2col maps have of their own, as
+// github.com/cicuvc/nvidia-sass-document found it (notes/sm90/arch/cutensormap.md).
 TEST(EncodeIm2col, CornersLieInWord14) {
   TensorMap map = legal_map();
   map.pixels = {{-2, 3, 0}, {5, -2, 0}, 256};
@@ -318,8 +318,8 @@ TEST(WalkPixels, ColumnsAreRowsOfTheConvolutionsMatrix) {
   }
 }
 
-// What Triton's tutorial of im2col (python/tutorials/gluon, 13) prints on Hopper and Blackwell: two images of 4 x 4, numbered
-// from 1 on, 0 outside.
+// What Triton's tutorial of im2col (python/tutorials/gluon, 13) prints on Hopper and Blackwell: two
+// images of 4 x 4, numbered from 1 on, 0 outside.
 std::vector<uint64_t> loaded(int32_t corner, std::array<int32_t, 4> at,
                              std::array<uint16_t, 2> offsets) {
   TensorMap map = legal_map();

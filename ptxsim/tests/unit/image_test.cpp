@@ -1,5 +1,5 @@
-// What texture and surface instructions are refused for, and fetches at places that programs seldom ask for. What a program
-// gets is compared in ptxsim/tests/exec/program/texture.cu and surface.cu.
+// What texture and surface instructions are refused for, and fetches at places that programs seldom
+// ask for. What a program gets is compared in ptxsim/tests/exec/program/texture.cu and surface.cu.
 #include "ptxsim/machine/image.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-// A barrier that completes two phases while a thread waits for the first of them: the eager schedule
-// releases the waiter, as polling hardware does, and says so; the others let it miss the phase, and
-// the report of the deadlock says which.
+// A barrier that completes two phases while a thread waits for the first of them: the eager
+// schedule releases the waiter, as polling hardware does, and says so; the others let it miss the
+// phase, and the report of the deadlock says which.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -72,7 +72,8 @@ TEST(ParseModule, EntryMayBeDeclaredBeforeItIsDefined) {
   EXPECT_EQ(parse_module(".entry k();\n.entry k() { ret; }").entries.size(), 1u);
 }
 
-// Braces in comments and strings are no scopes; what lies in a body that is passed over is not looked at.
+// Braces in comments and strings are no scopes; what lies in a body that is passed over is not
+// looked at.
 TEST(ParseModule, OneEntryAlone) {
   const std::string text =
       ".version 9.0\n.target sm_90a\n.entry first(.param .u64 p) .maxntid 64 {\n"

@@ -1,5 +1,5 @@
-// Sparse matrices A: metadata that PTX does not define, and statements that are refused. What sparse
-// instructions compute is in the cases mma_sp_*, wgmma_sp_* and in tcgen05_sparse_test.cpp.
+// Sparse matrices A: metadata that PTX does not define, and statements that are refused. What
+// sparse instructions compute is in the cases mma_sp_*, wgmma_sp_* and in tcgen05_sparse_test.cpp.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,6 +1,6 @@
 // One tcgen05.mma of any kind, shape, layout and sparsity, and what it must leave in tensor memory.
-// Values are small integers (or powers of two apart), so sums are exact and every cell has one right
-// value, D or not. A sparse A is multiplied as the dense matrix that it stands for.
+// Values are small integers (or powers of two apart), so sums are exact and every cell has one
+// right value, D or not. A sparse A is multiplied as the dense matrix that it stands for.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -150,8 +150,8 @@ class Mma : public testing::TestWithParam<Case> {
     }
   }
 
-  // CuTe's tmem_e_frg: the atom's strides give a place of 128 lanes and, every 128, the next bit (two
-  // bits for tf32; two elements a bit for packed ones).
+  // CuTe's tmem_e_frg: the atom's strides give a place of 128 lanes and, every 128, the next bit
+  // (two bits for tf32; two elements a bit for packed ones).
   uint64_t place_of_metadata(unsigned row, unsigned index) const {
     if (c.kind.bits == 32)
       return row % 8 + row / 8 % 2 * 1024 + row / 16 * 16 + index % 8 * 128 + index / 8 * 8;

@@ -1,5 +1,5 @@
-// Operands of tcgen05.mma as a test makes them: values, and where their elements lie in shared memory.
-// Written from CuTe's layouts, apart from the interpreter.
+// Operands of tcgen05.mma as a test makes them: values, and where their elements lie in shared
+// memory. Written from CuTe's layouts, apart from the interpreter.
 #pragma once
 
 #include <cstdint>
@@ -107,11 +107,13 @@ struct Matrix {
   uint32_t code(unsigned row, unsigned k_index) const { return codes[size_t{row} * k + k_index]; }
 };
 
-// Half of a row's elements, and the metadata of its chunks: of 2 for 32 bits, of 4, of 4 pairs for 4.
+// Half of a row's elements, and the metadata of its chunks: of 2 for 32 bits, of 4, of 4 pairs for
+// 4.
 struct SparseRows {
   unsigned chunk, together;  // elements of a chunk, and how many stand together
   std::vector<uint32_t> fours;
-  // Clears in `full` all elements that are not stored; `stored` gets those that are, in their order.
+  // Clears in `full` all elements that are not stored; `stored` gets those that are, in their
+  // order.
   SparseRows(std::mt19937_64& random, Matrix& full, std::vector<uint32_t>& stored, unsigned bits)
       : chunk(bits == 32  ? 2
               : bits == 4 ? 8

@@ -1,5 +1,6 @@
-// Tensor maps that other encoders made (ptxsim/tests/tensor_maps/record.py): CuTe DSL's host code, 64 of the 128 bytes, and
-// NVIDIA's driver 580.65, as github.com/cicuvc/nvidia-sass-document publishes what it encoded.
+// Tensor maps that other encoders made (ptxsim/tests/tensor_maps/record.py): CuTe DSL's host code,
+// 64 of the 128 bytes, and NVIDIA's driver 580.65, as github.com/cicuvc/nvidia-sass-document
+// publishes what it encoded.
 #include "tensor_map_encoder/bits.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
-// What rows of the decoders' tables say of their instructions: that each says something, that what it says fits
-// together, and that it is what the handlers do, as far as an observer of the cases in insn/ can see.
+// What rows of the decoders' tables say of their instructions: that each says something, that what
+// it says fits together, and that it is what the handlers do, as far as an observer of the cases in
+// insn/ can see.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -208,14 +209,16 @@ TEST(Traits, AreWhatHandlersDo) {
     EXPECT_TRUE(!row.traits->has(kSeen) || sights.contains(row.traits))
         << row.name << " is in no case";
   for (const auto& [traits, sight] : sights) {
-    // Images are read, written or updated, as the mnemonic says; functions that are called may read: printf does.
+    // Images are read, written or updated, as the mnemonic says; functions that are called may
+    // read: printf does.
     if (traits->has(Trait::kImage | Trait::kCalls)) continue;
     const auto is_seen = [&](Trait trait) { return (sight.seen & trait) != Trait::kNone; };
     for (const Trait trait :
          {Trait::kReads, Trait::kWrites, Trait::kUpdates, Trait::kStrong, Trait::kEnds})
       EXPECT_EQ(is_seen(trait), traits->has(trait))
           << sight.text << ": " << static_cast<uint32_t>(trait);
-    // Some that PTX calls asynchronous are done at once here; mbarrier.complete_tx arrives without being an arrival.
+    // Some that PTX calls asynchronous are done at once here; mbarrier.complete_tx arrives without
+    // being an arrival.
     EXPECT_TRUE(traits->has(Trait::kAsync) || !is_seen(Trait::kAsync)) << sight.text;
     EXPECT_TRUE(is_seen(Trait::kArrives) || !traits->has(Trait::kArrives)) << sight.text;
   }

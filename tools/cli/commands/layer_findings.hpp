@@ -42,8 +42,9 @@ struct LayerFindings {
 };
 
 // Reads all that a run of these layers would use: Gate, Up and Down with their scales and biases,
-// of every expert. In time linear in the file, whatever lacks in it. whole: `entries` are all layers
-// of the file, so that experts which are modules of their own can be compared with each other.
+// of every expert. In time linear in the file, whatever lacks in it. whole: `entries` are all
+// layers of the file, so that experts which are modules of their own can be compared with each
+// other.
 std::vector<LayerFindings> find_in_layers(const checkpoint::TensorFile& file,
                                           const std::vector<checkpoint::LayerEntry>& entries,
                                           bool whole, bool allow_nan);

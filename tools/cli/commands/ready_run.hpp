@@ -12,8 +12,8 @@ namespace dualgemm::cli {
 // --threads. Before the first minute is spent.
 Status check_device(const ExecutionOptions& options);
 
-// ok, or which environment variable does not say how many threads there may be. threads > 0: none is
-// asked.
+// ok, or which environment variable does not say how many threads there may be. threads > 0: none
+// is asked.
 Status check_threads(int threads);
 
 // ok, or why none of `strategies` takes this problem.

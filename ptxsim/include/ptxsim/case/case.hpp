@@ -105,9 +105,11 @@ Result<Case> parse_case(std::string_view json, const std::string& folder,
 // The "//! " lines of PTX text without their mark, each where it was; empty when there are none.
 std::string case_text(std::string_view ptx);
 
-// A case with several launches becomes one about the last that has this entry. An Error when none has.
+// A case with several launches becomes one about the last that has this entry. An Error when none
+// has.
 std::optional<Error> choose_entry(Case& description, const std::string& entry);
-// Decodes what the launches of other entries than the case's run. `module`: the file that the case is for.
+// Decodes what the launches of other entries than the case's run. `module`: the file that the case
+// is for.
 std::optional<Error> load_launches(Case& description, const std::shared_ptr<const Module>& module);
 
 // Runs it and compares, with the suppressions of the case and then those of the options. Where a

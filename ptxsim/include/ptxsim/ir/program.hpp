@@ -1,4 +1,5 @@
-// One entry and the functions it may call, decoded: what the machine executes. Immutable after decode(); shared by all warps.
+// One entry and the functions it may call, decoded: what the machine executes. Immutable after
+// decode(); shared by all warps.
 #pragma once
 
 #include <cstddef>

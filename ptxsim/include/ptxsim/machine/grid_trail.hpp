@@ -1,5 +1,6 @@
-// Grids that overlap (programmatic dependent launch). They are interpreted one after the other, so that results are
-// those of a run without overlap; what each did in global memory is kept, and the sanitizer judges the next one by it.
+// Grids that overlap (programmatic dependent launch). They are interpreted one after the other, so
+// that results are those of a run without overlap; what each did in global memory is kept, and the
+// sanitizer judges the next one by it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// What bindless textures and surfaces are made of, and what a fetch reads (CUDA C++ Programming Guide, "Texture Fetching").
+// What bindless textures and surfaces are made of, and what a fetch reads (CUDA C++ Programming
+// Guide, "Texture Fetching").
 //
 // An image lies in a buffer of global memory, row after row; nothing tells a kernel the address.
 // Its sanitizer, bounds and unwritten bytes are those of that buffer.
@@ -89,7 +90,8 @@ struct FetchPlace {
 // `level`: that of a mipmap, before bias and clamps; nothing: the first.
 Texel fetch(const Image& image, const FetchPlace& place, std::optional<float> level,
             const ReadTexel& read);
-// The four texels that a linear filter would take, of one component, counter-clockwise from the lower left.
+// The four texels that a linear filter would take, of one component, counter-clockwise from the
+// lower left.
 Texel gather(const Image& image, const FetchPlace& place, uint32_t component,
              const ReadTexel& read);
 

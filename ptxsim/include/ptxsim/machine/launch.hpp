@@ -80,8 +80,8 @@ struct Options {
   uint64_t max_warp_instructions = 2'000'000'000;
   double max_seconds = 0;          // of a launch; 0: no limit
   uint32_t resident_clusters = 4;  // how many run at the same time
-  // More of them, up to what the SMs hold, start where those that run do not end: CTAs of a grid that a GPU holds at once
-  // may wait for each other.
+  // More of them, up to what the SMs hold, start where those that run do not end: CTAs of a grid
+  // that a GPU holds at once may wait for each other.
   bool admits_more = false;
   SmLimits sm = {};
   uint32_t most_clusters = UINT32_MAX;  // at once, however many fit
@@ -91,7 +91,8 @@ struct Options {
   // Another thread or a signal handler sets it: the run ends within a few turns of its warps, with
   // ErrorKind::kStopped and all reports so far.
   const std::atomic<bool>* stop = nullptr;
-  // Called at the start of the main loop and about every million warp instructions from then on; nothing: not called.
+  // Called at the start of the main loop and about every million warp instructions from then on;
+  // nothing: not called.
   std::function<void(const Progress&)> on_progress = {};
   bool keep_trail = false;        // for the grids that may overlap this one; needs the sanitizer
   uint64_t heap_bytes = 8 << 20;  // of malloc in kernels (CUDA: cudaLimitMallocHeapSize)

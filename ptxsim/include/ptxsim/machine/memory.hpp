@@ -27,8 +27,9 @@ inline constexpr uint64_t kWindowBytes = 0x10'0000'0000;
 inline constexpr uint32_t kSharedRankShift = 24;
 inline constexpr uint32_t kSharedOffsetMask = 0x00ff'ffff;
 inline constexpr uint32_t kSharedBegin = 1024;  // the first KiB of a CTA belongs to the system
-// The part of it that CUDA's cooperative groups use, 288 bytes by their header, from %reserved_smem_offset_1 to
-// %reserved_smem_offset_end, which is 288 on an H200. A kernel that does not ask for it may not touch it.
+// The part of it that CUDA's cooperative groups use, 288 bytes by their header, from
+// %reserved_smem_offset_1 to %reserved_smem_offset_end, which is 288 on an H200. A kernel that does
+// not ask for it may not touch it.
 inline constexpr uint32_t kReservedForGroups = 0, kReservedEnd = 288;
 inline constexpr uint32_t kMaxSharedBytes = 228 * 1024;  // with the reserved KiB
 
@@ -84,8 +85,8 @@ class GlobalMemory {
 };
 
 // Shared memory of one CTA: `bytes` from offset 0, the reserved KiB included. Filled with a NaN
-// pattern. Nothing before `begin` may be touched; what there is of the reserved KiB is 0: cooperative groups update it
-// without writing it first.
+// pattern. Nothing before `begin` may be touched; what there is of the reserved KiB is 0:
+// cooperative groups update it without writing it first.
 class SharedMemory {
  public:
   SharedMemory(uint32_t begin, uint32_t bytes);

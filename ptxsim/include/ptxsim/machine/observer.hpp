@@ -1,11 +1,12 @@
 // What the interpreter tells the programs that watch it: the sanitizer, a commit log, a model of
 // time. Observers look and take notes; nothing they do changes what the kernel computes.
 //
-// Events come in the order in which this run performs them. Each names who (the Execution: CTA, warp, lanes, statement),
-// what (space, address, bytes, kind of operation) and what it waits for, so that a model of time can keep clocks of its
-// own: a warp's next statement may start when `executed` says that the last one did not block; an operation in flight
-// begins with `issued`, and the warp that `passed`, `waited_for` or `completed` names may go on no
-// earlier than the arrivals, or the operation, that the event names.
+// Events come in the order in which this run performs them. Each names who (the Execution: CTA,
+// warp, lanes, statement), what (space, address, bytes, kind of operation) and what it waits for,
+// so that a model of time can keep clocks of its own: a warp's next statement may start when
+// `executed` says that the last one did not block; an operation in flight begins with `issued`, and
+// the warp that `passed`, `waited_for` or `completed` names may go on no earlier than the arrivals,
+// or the operation, that the event names.
 //
 // Without an observer an event costs one comparison. Events of every statement and of every access
 // to global memory are told only to observers that ask for them.
@@ -35,8 +36,8 @@ enum class Scope : uint8_t {
   kGpu,
   kSys
 };  // of strong operations; weak: none
-// Relaxed: execution order only. Acquire and release of an mbarrier reach the cluster, or the CTA alone, as they do
-// without a scope.
+// Relaxed: execution order only. Acquire and release of an mbarrier reach the cluster, or the CTA
+// alone, as they do without a scope.
 enum class BarrierOrder : uint8_t { kAcquireRelease, kRelaxed, kAcquireReleaseCta };
 
 enum class AsyncKind : uint8_t {
@@ -56,8 +57,9 @@ struct AsyncOp {
   explicit operator bool() const { return number != 0; }
 };
 
-// One for each cluster: made when the cluster starts, destroyed when it has ended. `lanes` is a mask of the executing
-// warp; `owner` the CTA whose memory it is, which may be another one of the cluster.
+// One for each cluster: made when the cluster starts, destroyed when it has ended. `lanes` is a
+// mask of the executing warp; `owner` the CTA whose memory it is, which may be another one of the
+// cluster.
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -66,7 +68,8 @@ class Observer {
   virtual bool wants_statements() const { return false; }
   virtual bool wants_global_accesses() const { return false; }
 
-  // The lanes of x.mask have executed a statement, or tried to: then x.warp.wait says what each of them waits for.
+  // The lanes of x.mask have executed a statement, or tried to: then x.warp.wait says what each of
+  // them waits for.
   virtual void executed(const Execution&, const Insn&, bool /*blocked*/) {}
   virtual void threads_exited(const Execution&, uint32_t /*lanes*/) {}
   virtual void cta_exited(Cta&) {}  // its last thread has
@@ -83,7 +86,8 @@ class Observer {
   // kAtomic: read and written. MemoryAt says how strong it is.
   virtual void global_access(const Execution&, int /*lane*/, const MemoryAt&, uint32_t /*bytes*/,
                              AccessKind) {}
-  // Strong accesses besides, with the scope that MemoryAt has: what they order. `updates`: the write of an atomic.
+  // Strong accesses besides, with the scope that MemoryAt has: what they order. `updates`: the
+  // write of an atomic.
   virtual void strong_write(const Execution&, int /*lane*/, const MemoryAt&, bool /*releases*/,
                             bool /*updates*/) {}
   virtual void strong_read(const Execution&, int /*lane*/, const MemoryAt&, bool /*acquires*/) {}
@@ -98,7 +102,8 @@ class Observer {
   virtual void fence_mbarrier_init(const Execution&, uint32_t /*lanes*/) {}
   virtual void fence_tcgen05(const Execution&, uint32_t /*lanes*/, bool /*after_thread_sync*/) {}
   virtual void fence_wgmma(const Execution&, uint32_t /*lanes*/) {}
-  // An instruction with a member mask (shfl.sync, vote.sync ...) that these lanes executed together.
+  // An instruction with a member mask (shfl.sync, vote.sync ...) that these lanes executed
+  // together.
   virtual void lanes_met(const Execution&, uint32_t /*lanes*/) {}
   virtual void lanes_synchronized(const Execution&, uint32_t /*lanes*/) {}
   // griddepcontrol.wait and .launch_dependents.
@@ -117,7 +122,8 @@ class Observer {
   // Told for each lane of a statement that initialises the same object.
   virtual void mbarrier_initialized(const Execution&, int /*lane*/, Cta& /*owner*/,
                                     uint32_t /*offset*/, const Mbarrier&) {}
-  // Any use, before what it does; `from_elsewhere`: by an operation that the statement issues, or by another CTA.
+  // Any use, before what it does; `from_elsewhere`: by an operation that the statement issues, or
+  // by another CTA.
   virtual void mbarrier_used(const Execution&, int /*lane*/, Cta& /*owner*/, uint32_t /*offset*/,
                              const Mbarrier&, bool /*from_elsewhere*/) {}
   virtual void mbarrier_arrived(const Execution&, int /*lane*/, const Mbarrier&, BarrierOrder) {}
@@ -128,7 +134,8 @@ class Observer {
   virtual void mbarrier_passed(const Execution&, uint32_t /*lanes*/, const Mbarrier&,
                                BarrierOrder) {}
 
-  // Asynchronous operations: issue, then the accesses, told at issue although they happen by `completed`.
+  // Asynchronous operations: issue, then the accesses, told at issue although they happen by
+  // `completed`.
   virtual void issued(const Execution&, int /*lane*/, AsyncOp, AsyncKind) {}
   virtual void async_shared(AsyncOp, const Execution&, Cta& /*owner*/, uint32_t /*offset*/,
                             uint32_t /*bytes*/, AccessKind) {}
@@ -138,7 +145,8 @@ class Observer {
     async_shared(op, x, owner, offset, bytes, AccessKind::kWrite);
   }
   virtual void async_global(AsyncOp, const Execution&, uint64_t /*bytes*/, AccessKind) {}
-  // The same, where it lies: only to those that ask for accesses to global memory. kAtomic: a reduction.
+  // The same, where it lies: only to those that ask for accesses to global memory. kAtomic: a
+  // reduction.
   virtual void async_global_range(AsyncOp, const Execution&, uint64_t /*address*/,
                                   uint64_t /*bytes*/, AccessKind) {}
   // The operation reads its tensor map at this generic address; told to the same.
@@ -149,16 +157,16 @@ class Observer {
                           AccessKind) {}
   // commit_group of cp.async, bulk copies and wgmma; tcgen05.commit is an operation (`issued`).
   virtual void group_committed(const Execution&, uint32_t /*lanes*/, AsyncKind) {}
-  // A part of it has completed: a multicast has one for each destination, a bulk store one when its source has been
-  // read and one when its destination has been written.
+  // A part of it has completed: a multicast has one for each destination, a bulk store one when its
+  // source has been read and one when its destination has been written.
   virtual void completed(AsyncOp) {}
-  // The current phase of this barrier completes no earlier than the operation, with all before it of the same issuer
-  // when `and_before`. `destination_rank`: only its writes into that CTA, as each destination of a multicast has a
-  // barrier of its own; -1: all.
+  // The current phase of this barrier completes no earlier than the operation, with all before it
+  // of the same issuer when `and_before`. `destination_rank`: only its writes into that CTA, as
+  // each destination of a multicast has a barrier of its own; -1: all.
   virtual void arrives_at(AsyncOp, bool /*and_before*/, const Mbarrier&, int /*destination_rank*/) {
   }
-  // wait_group, wait::ld, wait::st: these lanes know that the operation and all before it of the same issuer are
-  // complete; for bulk stores with `only_reads` that their sources have been read.
+  // wait_group, wait::ld, wait::st: these lanes know that the operation and all before it of the
+  // same issuer are complete; for bulk stores with `only_reads` that their sources have been read.
   virtual void waited_for(const Execution&, uint32_t /*lanes*/, AsyncOp, bool /*only_reads*/) {}
 
   // The executing warp allocated or freed columns of tensor memory; told for each CTA of a pair.

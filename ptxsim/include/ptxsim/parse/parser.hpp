@@ -23,10 +23,10 @@ struct ParseLimits {
 // here: decode() does.
 Result<Module> parse(std::string_view text, std::string name, const ParseLimits& limits = {});
 
-// The same, but of the entries' bodies only that of `entry` is read, which costs a tenth of the time
-// where a text has many; those of the others are passed over (Entry::is_read). A name that the text
-// does not have reads none. A text that defines functions is read whole: which of them a pointer may
-// reach is known from all bodies together.
+// The same, but of the entries' bodies only that of `entry` is read, which costs a tenth of the
+// time where a text has many; those of the others are passed over (Entry::is_read). A name that the
+// text does not have reads none. A text that defines functions is read whole: which of them a
+// pointer may reach is known from all bodies together.
 Result<Module> parse_entry(std::string_view text, std::string name, std::string_view entry,
                            const ParseLimits& limits = {});
 

@@ -94,7 +94,8 @@ BlasStatus multiply(void* handle, const Gemm& g) {
 
 }  // namespace
 
-// What the types of one letter have: `Number` of memory, by its cudaDataType, and sums of it. `Int`: of sizes.
+// What the types of one letter have: `Number` of memory, by its cudaDataType, and sums of it.
+// `Int`: of sizes.
 #define PTXSIM_GEMM_OF(function, strided, batched, Int, Stride, Number, type, compute)         \
   PTXSIM_CUDA_API int function(void* handle, int op_a, int op_b, Int m, Int n, Int k,          \
                                const Number* alpha, const Number* a, Int lda, const Number* b, \

@@ -53,7 +53,8 @@ bool has_room(const LtLayout& l) {
   return l.ld >= 1 && static_cast<uint64_t>(l.ld) >= line && l.batches >= 0;
 }
 
-// The extents of the product. False: the matrices do not fit each other, or their leading dimensions them.
+// The extents of the product. False: the matrices do not fit each other, or their leading
+// dimensions them.
 bool take_extents(const LtArguments& l, Product& p) {
   p.transposes_a = l.descriptor->transpose_a != kPlain;
   p.transposes_b = l.descriptor->transpose_b != kPlain;

@@ -71,8 +71,8 @@ bool is_permission(const LtDescriptor&, int attribute) {
 }
 bool is_permission(const LtLayout&, int) { return false; }
 
-// An attribute without a field is remembered when it is set to anything but 0, its default; the product is then refused by
-// its number.
+// An attribute without a field is remembered when it is set to anything but 0, its default; the
+// product is then refused by its number.
 template <class T>
 int set_attribute(T* object, int attribute, const void* value, size_t bytes) {
   if (object == nullptr || value == nullptr) return kBlasInvalidValue;

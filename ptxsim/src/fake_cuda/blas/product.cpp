@@ -10,7 +10,8 @@
 namespace ptxsim::cuda::blas {
 namespace {
 
-// The values of op(A), row by row, or of op(B), column by column: k of each lie together. `lies_so`: they do already.
+// The values of op(A), row by row, or of op(B), column by column: k of each lie together.
+// `lies_so`: they do already.
 std::vector<double> lines_along_k(const std::vector<double>& stored, uint64_t lines, uint64_t k,
                                   bool lies_so) {
   if (lies_so) return stored;

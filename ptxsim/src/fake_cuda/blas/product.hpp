@@ -1,6 +1,6 @@
-// D = epilogue(alpha op(A) op(B) + beta C) on the host: what a product of cuBLAS does to the GPU's memory. Sums are exact to
-// the last bits of a double and rounded once, to the type of sums and then to D's; cuBLAS rounds more often, in an order
-// that it does not tell.
+// D = epilogue(alpha op(A) op(B) + beta C) on the host: what a product of cuBLAS does to the GPU's
+// memory. Sums are exact to the last bits of a double and rounded once, to the type of sums and
+// then to D's; cuBLAS rounds more often, in an order that it does not tell.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct Matrix {
   int64_t ld = 0;                  // elements from a column to the next; from a row, with row_major
   bool row_major = false;
   int64_t batch_stride = 0;  // in elements
-  // `begin` is an array of addresses in the GPU's memory, one for each batch, which is read when the product is done: into
-  // `begins`.
+  // `begin` is an array of addresses in the GPU's memory, one for each batch, which is read when
+  // the product is done: into `begins`.
   bool is_array = false;
   std::vector<const void*> begins = {};
 };
@@ -42,9 +42,9 @@ struct Product {
   Matrix bias;  // one column of m elements
 };
 
-// Done now, or in the graph that the stream captures. `call` names it in the report, with what it must not read or write:
-// memory that no kernel sees, that is not inside one allocation, or that was never written. Such a product ends as a kernel
-// does that faults.
+// Done now, or in the graph that the stream captures. `call` names it in the report, with what it
+// must not read or write: memory that no kernel sees, that is not inside one allocation, or that
+// was never written. Such a product ends as a kernel does that faults.
 BlasStatus issue(Session& session, const char* call, void* stream, Product product);
 
 // A call, or what it is to do, that CUDA has and the stand-in has not; recorded.

@@ -1,4 +1,5 @@
-// Numbers of cuBLAS's and cuBLASLt's interface (CUDA 13.0: cublas_api.h, cublasLt.h, library_types.h).
+// Numbers of cuBLAS's and cuBLASLt's interface (CUDA 13.0: cublas_api.h, cublasLt.h,
+// library_types.h).
 #pragma once
 
 #include <cstddef>

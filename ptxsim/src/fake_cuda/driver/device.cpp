@@ -131,8 +131,8 @@ PTXSIM_CUDA_API int cuGetErrorString(int error, const char** text) {
   return *text == nullptr ? kInvalidValue : kSuccess;
 }
 
-// NVIDIA's private interface between its libraries and its driver: there is none. NVRTC asks for it, too, and goes on
-// without; a library that does not fails by itself.
+// NVIDIA's private interface between its libraries and its driver: there is none. NVRTC asks for
+// it, too, and goes on without; a library that does not fails by itself.
 PTXSIM_CUDA_API int cuGetExportTable(const void** table, const void*) {
   *table = nullptr;
   return guarded([](Session& session) {

@@ -1,4 +1,5 @@
-// The driver's linker, as far as there is nothing to link: one piece of PTX, whose image is its text.
+// The driver's linker, as far as there is nothing to link: one piece of PTX, whose image is its
+// text.
 #include <memory>
 #include <set>
 #include <string>

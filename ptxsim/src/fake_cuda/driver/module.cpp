@@ -14,8 +14,8 @@
 namespace ptxsim::cuda::driver {
 namespace {
 
-// The buffer for errors that a program hands to the compiler: CU_JIT_ERROR_LOG_BUFFER and its size, which becomes what
-// was written.
+// The buffer for errors that a program hands to the compiler: CU_JIT_ERROR_LOG_BUFFER and its size,
+// which becomes what was written.
 void write_log(const std::string& message, unsigned num_options, const int* options,
                void** values) {
   constexpr int kBuffer = 5, kBufferBytes = 6;

@@ -1,5 +1,6 @@
-// Calls of the driver that the stand-in has not (the names of CUDA 13.0's libcuda.so): each says so in the report, and
-// gives CUDA_ERROR_NOT_SUPPORTED. Without them the dynamic linker would end the program at the first such call.
+// Calls of the driver that the stand-in has not (the names of CUDA 13.0's libcuda.so): each says so
+// in the report, and gives CUDA_ERROR_NOT_SUPPORTED. Without them the dynamic linker would end the
+// program at the first such call.
 #include "fake_cuda/driver/call.hpp"
 
 #define PTXSIM_NOT_MODELLED(name) \

@@ -1,10 +1,12 @@
-// Reads the containers of nvcc's fat binaries: what `.nv_fatbin` and `nvcc -fatbin` hold. NVIDIA does not document the
-// format; this is what nvcc 11 to 13 and cuobjdump agree on:
+// Reads the containers of nvcc's fat binaries: what `.nv_fatbin` and `nvcc -fatbin` hold. NVIDIA
+// does not document the format; this is what nvcc 11 to 13 and cuobjdump agree on:
 //
-//   container  u32 magic 0xba55ed50, u16 version 1, u16 bytes of this header (16), u64 bytes of all entries
-//   entry      u16 kind (1 PTX, 2 ELF), u16, u32 bytes of this header, u64 bytes of the payload with its padding,
-//              u32 bytes of the compressed payload, u32, u16 minor, u16 major of the PTX version, u32 architecture (100),
-//              at 40: u64 flags (0x2000: LZ4, 0x8000: zstd), at 56: u64 bytes when decompressed
+//   container  u32 magic 0xba55ed50, u16 version 1, u16 bytes of this header (16), u64 bytes of
+//              all entries
+//   entry      u16 kind (1 PTX, 2 ELF), u16, u32 bytes of this header, u64 bytes of the payload
+//              with its padding, u32 bytes of the compressed payload, u32, u16 minor, u16 major of
+//              the PTX version, u32 architecture (100), at 40: u64 flags (0x2000: LZ4, 0x8000: zstd), at 56: u64
+//              bytes when decompressed
 #pragma once
 
 #include <cstddef>
@@ -30,8 +32,8 @@ struct FatbinEntry {
   std::span<const std::byte> payload;
 };
 
-// Bytes of the container that begins at `header`, its header included; 0: this is none. For images that come as a
-// pointer alone.
+// Bytes of the container that begins at `header`, its header included; 0: this is none. For images
+// that come as a pointer alone.
 uint64_t fatbin_bytes(const void* header);
 
 // The entries of one container. An Error (kInput) names the byte at which `bytes` is not one.

@@ -1,4 +1,5 @@
-// The payload of an entry of a fat binary as it was before nvcc compressed it: LZ4 blocks (up to CUDA 12.7) or zstd frames.
+// The payload of an entry of a fat binary as it was before nvcc compressed it: LZ4 blocks (up to
+// CUDA 12.7) or zstd frames.
 #pragma once
 
 #include <string>

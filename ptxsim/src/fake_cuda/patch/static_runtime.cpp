@@ -38,8 +38,8 @@ bool may_hold_a_runtime(const LoadedFile& file) {
 }
 
 #if defined(__x86_64__)
-// movabs $target, %rax; jmp *%rax: no argument of a function is in %rax but the number of vector registers of a
-// variadic one, and none of these is.
+// movabs $target, %rax; jmp *%rax: no argument of a function is in %rax but the number of vector
+// registers of a variadic one, and none of these is.
 constexpr size_t kJumpBytes = 12;
 
 void write_jump(unsigned char* at, const void* target) {
@@ -49,7 +49,8 @@ void write_jump(unsigned char* at, const void* target) {
   at[10] = 0xff, at[11] = 0xe0;
 }
 #elif defined(__aarch64__)
-// ldr x16, #8; br x16; the address behind them: x16 is free between functions (AAPCS64, "General-purpose Registers").
+// ldr x16, #8; br x16; the address behind them: x16 is free between functions (AAPCS64,
+// "General-purpose Registers").
 constexpr size_t kJumpBytes = 16;
 
 void write_jump(unsigned char* at, const void* target) {
@@ -103,8 +104,8 @@ void redirect_static_runtimes() {
       if (target != nullptr && !redirect(file.base + symbol.value, symbol.bytes, target))
         problems.push_back(fmt::format("{} of {} could not be redirected", name, file.path));
     }
-    // A library's constructors have run before this one, so that its kernels are registered with the
-    // runtime inside of it: once more. The program's own constructors come later.
+    // A library's constructors have run before this one, so that its kernels are registered with
+    // the runtime inside of it: once more. The program's own constructors come later.
     if (file.path != kProgram)
       for (const uint64_t value : found.registrations)
         reinterpret_cast<void (*)()>(file.base + value)();

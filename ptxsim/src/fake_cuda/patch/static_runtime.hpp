@@ -1,6 +1,6 @@
-// Programs with NVIDIA's runtime linked into them (nvcc's default, libcudart_static): no symbol of theirs can be
-// interposed, so the first bytes of their functions become jumps to the functions of this library. The names come from
-// the symbol table of the file, which a stripped program has not.
+// Programs with NVIDIA's runtime linked into them (nvcc's default, libcudart_static): no symbol of
+// theirs can be interposed, so the first bytes of their functions become jumps to the functions of
+// this library. The names come from the symbol table of the file, which a stripped program has not.
 #pragma once
 
 #include <cstdint>

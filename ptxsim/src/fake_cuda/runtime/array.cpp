@@ -69,8 +69,8 @@ int copy_rows(const char* function, const void* array, abi::Position begin, void
   });
 }
 
-// `count` bytes from byte `x` of row `y` on, to the end of a row and on with the next; nullptr where they do not fit. The rows
-// of an array have nothing between them.
+// `count` bytes from byte `x` of row `y` on, to the end of a row and on with the next; nullptr
+// where they do not fit. The rows of an array have nothing between them.
 char* run_of(const DeviceArray* array, size_t x, size_t y, size_t count) {
   if (array == nullptr) return nullptr;
   const ImageLevel& level = array->level;

@@ -1,4 +1,5 @@
-// What the calls about CUDA arrays, textures and surfaces share, and cudaMemcpy3D where one side, or both, is an array.
+// What the calls about CUDA arrays, textures and surfaces share, and cudaMemcpy3D where one side,
+// or both, is an array.
 #pragma once
 
 #include <optional>
@@ -9,7 +10,8 @@
 
 namespace ptxsim::cuda::runtime {
 
-// The status of `refusal`, which the report of the program gets as one of `function`; kSuccess without one.
+// The status of `refusal`, which the report of the program gets as one of `function`; kSuccess
+// without one.
 Status report_refusal(Session& session, const char* function,
                       const std::optional<Refusal>& refusal);
 

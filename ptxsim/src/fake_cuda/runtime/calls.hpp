@@ -1,4 +1,5 @@
-// The runtime's calls that the driver's and cuBLAS's are made of: what they do alike is written once.
+// The runtime's calls that the driver's and cuBLAS's are made of: what they do alike is written
+// once.
 #pragma once
 
 #include "fake_cuda/abi.hpp"

@@ -1,4 +1,5 @@
-// Copies that are checked when they are made and done later: as work of a stream, or as a node of a graph.
+// Copies that are checked when they are made and done later: as work of a stream, or as a node of a
+// graph.
 #pragma once
 
 #include "fake_cuda/abi.hpp"
@@ -6,8 +7,8 @@
 
 namespace ptxsim::cuda::runtime {
 
-// The pointers must be what the direction says, and inside of one allocation each (an H200 refuses the others). What is
-// refused is recorded.
+// The pointers must be what the direction says, and inside of one allocation each (an H200 refuses
+// the others). What is refused is recorded.
 Status check_copy(const Session& session, const void* to, const void* from, size_t bytes,
                   int direction);
 // A box of rows and slices, of memory or CUDA arrays.

@@ -89,7 +89,8 @@ PTXSIM_CUDA_API int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, c
                                                                 0);
 }
 
-// What a block may have beside others: an SM's memory in equal parts, less the KiB that each reserves.
+// What a block may have beside others: an SM's memory in equal parts, less the KiB that each
+// reserves.
 PTXSIM_CUDA_API int cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void* host,
                                                               int blocks, int threads) {
   constexpr uint64_t kReserved = 1024, kUnit = 128;

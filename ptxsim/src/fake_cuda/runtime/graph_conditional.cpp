@@ -1,5 +1,5 @@
-// Conditional nodes. A handle is the address of a word of device memory: cudaGraphSetConditional of a kernel stores to it,
-// with all checks of a store.
+// Conditional nodes. A handle is the address of a word of device memory: cudaGraphSetConditional of
+// a kernel stores to it, with all checks of a store.
 #include <cstring>
 #include <string>
 

@@ -62,7 +62,8 @@ Status make_memset(Session& session, const abi::MemsetParameters& p, NodeWork& w
   return kSuccess;
 }
 
-// CUDA 13.0, driver_types.h, "cudaGraphNodeTypeConditional": such a graph cannot be used in a child node.
+// CUDA 13.0, driver_types.h, "cudaGraphNodeTypeConditional": such a graph cannot be used in a child
+// node.
 Status make_child(Session& session, void* graph, NodeWork& work) {
   const Graph* found = session.streams.find_graph(graph);
   if (found == nullptr || has_conditional(*found)) return kInvalidValue;

@@ -11,8 +11,8 @@
 
 namespace ptxsim::cuda::runtime {
 
-// kInvalidValue, or what a launch gives: parameters that no node may have. What those of a kernel do not say stays as it
-// was in `old`: clusters, cooperation, overlap.
+// kInvalidValue, or what a launch gives: parameters that no node may have. What those of a kernel
+// do not say stays as it was in `old`: clusters, cooperation, overlap.
 Status make_kernel(Session& session, const abi::KernelParameters& p, const NodeWork& old,
                    NodeWork& work);
 Status make_memset(Session& session, const abi::MemsetParameters& p, NodeWork& work);

@@ -1,5 +1,5 @@
-// Nodes of graphs: made one by one, and looked at. Their parameters: graph_parameters.cpp, graph_copies.cpp. The names and
-// arguments are those of CUDA 13.
+// Nodes of graphs: made one by one, and looked at. Their parameters: graph_parameters.cpp,
+// graph_copies.cpp. The names and arguments are those of CUDA 13.
 #include <algorithm>
 #include <memory>
 #include <utility>

@@ -1,4 +1,5 @@
-// Parameters of nodes, as they are and others for them, in a graph or in an instance of it; nodes by their parameters.
+// Parameters of nodes, as they are and others for them, in a graph or in an instance of it; nodes
+// by their parameters.
 #include <memory>
 #include <variant>
 #include <vector>

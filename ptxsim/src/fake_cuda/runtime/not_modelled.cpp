@@ -1,5 +1,6 @@
-// Calls of the runtime that the stand-in has not. Each says so in the report, and gives cudaErrorNotSupported: in a program
-// with the runtime linked into it the call would otherwise begin to look for NVIDIA's driver.
+// Calls of the runtime that the stand-in has not. Each says so in the report, and gives
+// cudaErrorNotSupported: in a program with the runtime linked into it the call would otherwise
+// begin to look for NVIDIA's driver.
 #include "fake_cuda/runtime/call.hpp"
 
 #define PTXSIM_NOT_MODELLED(name) \

@@ -1,5 +1,5 @@
-// Memory pools and attributes of streams: hints about speed and about when memory goes back to the system. Allocations of
-// every pool come from the one memory there is.
+// Memory pools and attributes of streams: hints about speed and about when memory goes back to the
+// system. Allocations of every pool come from the one memory there is.
 #include <cstring>
 
 #include "fake_cuda/runtime/call.hpp"

@@ -1,4 +1,5 @@
-// What nvcc's start-up code registers: fat binaries, and which function or variable of the host stands for which of theirs.
+// What nvcc's start-up code registers: fat binaries, and which function or variable of the host
+// stands for which of theirs.
 #pragma once
 
 #include <map>

@@ -80,7 +80,8 @@ PTXSIM_CUDA_API int cudaStreamGetDevice(void* stream, int* device) {
   });
 }
 
-// cudaStreamSetAttribute (pool.cpp) keeps nothing: hints but for the priority, which is as it was made.
+// cudaStreamSetAttribute (pool.cpp) keeps nothing: hints but for the priority, which is as it was
+// made.
 PTXSIM_CUDA_API int cudaStreamGetAttribute(void* stream, int attribute, void* value) {
   constexpr int kPriority = 8;  // cudaStreamAttributePriority
   constexpr size_t kValueBytes = 64;
@@ -132,7 +133,8 @@ PTXSIM_CUDA_API int cudaEventSynchronize(void* event) {
 }
 PTXSIM_CUDA_API int cudaEventQuery(void* event) { return cudaEventSynchronize(event); }
 
-// Time of the host, between the two calls of cudaEventRecord: how long the interpreter took, not a GPU.
+// Time of the host, between the two calls of cudaEventRecord: how long the interpreter took, not a
+// GPU.
 PTXSIM_CUDA_API int cudaEventElapsedTime(float* milliseconds, void* start, void* end) {
   return call([&](Session& session) { return session.streams.elapsed(start, end, *milliseconds); });
 }

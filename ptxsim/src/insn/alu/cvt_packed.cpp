@@ -12,8 +12,8 @@
 namespace ptxsim {
 namespace {
 
-// tf32 of a NaN as an H200 has it: .rna only clears the low bits, and .satfinite takes the number before that one, as it
-// does of an infinity; other roundings give the canonical NaN's upper bits.
+// tf32 of a NaN as an H200 has it: .rna only clears the low bits, and .satfinite takes the number
+// before that one, as it does of an infinity; other roundings give the canonical NaN's upper bits.
 uint32_t tf32_of_nan(const Conversion& how, uint32_t nan) {
   constexpr uint32_t kLowBits = 0x1fff;
   if (how.rounding != Rounding::kNearestAway) return kNanF32 & ~kLowBits;

@@ -137,7 +137,8 @@ uint64_t convert(const Conversion& how, uint64_t bits) {
     if (!how.sat) return static_cast<uint64_t>(value);
     return static_cast<uint64_t>(std::clamp(value, least_of(how.to), greatest_of(how.to)));
   }
-  // To f16 .ftz flushes nothing (an H100): what is subnormal as f32 still rounds up with .rp, and down with .rm.
+  // To f16 .ftz flushes nothing (an H100): what is subnormal as f32 still rounds up with .rp, and
+  // down with .rm.
   double value = float_value(how.from, bits, how.ftz && how.to != Type::kF16);
   if (!is_float(how.to)) return float_to_integer(how, value);
   if (value != value && !how.sat) return convert_nan(how, bits);

@@ -2,8 +2,8 @@
 // to the bits of the mantissa that the destination has no place for, and a carry makes the result
 // the next one away from zero. bf16 takes 16 of them, f16 13: a's from the upper half of the third
 // source, b's from the lower one. What the manual leaves open is refused when it is met: results
-// of f16 below 2^-14, which lose more than 13 bits, and numbers from 2^16 on without .satfinite. Forms
-// of four elements are not modelled: which of them share which bits, figures show alone.
+// of f16 below 2^-14, which lose more than 13 bits, and numbers from 2^16 on without .satfinite.
+// Forms of four elements are not modelled: which of them share which bits, figures show alone.
 #include <fmt/format.h>
 
 #include "insn/alu/cvt.hpp"

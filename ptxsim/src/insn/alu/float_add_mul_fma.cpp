@@ -101,8 +101,8 @@ uint16_t half_fma(uint16_t a, uint16_t b, uint16_t c, uint64_t modifiers) {
   return half_out<H>(float_to_odd(sum), modifiers);
 }
 
-// .oob: +0 where a factor is the NaN that tensor copies fill with (PTX ISA 9.0, "Tensors"); its bits
-// are those that an H200 writes (machine/tensor_map.cpp).
+// .oob: +0 where a factor is the NaN that tensor copies fill with (PTX ISA 9.0, "Tensors"); its
+// bits are those that an H200 writes (machine/tensor_map.cpp).
 template <class H>
 uint16_t half_fma_oob(uint16_t a, uint16_t b, uint16_t c, uint64_t modifiers) {
   constexpr uint16_t kOutOfBounds = 0x7ff7;

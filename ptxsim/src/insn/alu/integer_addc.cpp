@@ -1,8 +1,9 @@
 // Extended-precision arithmetic: add.cc, addc, sub.cc, subc, mad.cc, madc (PTX ISA 9.0,
-// "Extended-Precision Integer Arithmetic Instructions"). CC.CF holds the carry out of an addition, and of a subtraction
-// the carry of a + ~b + 1, which is 1 where nothing was borrowed. The manual calls it a borrow, and between sub.cc and
-// subc there is no difference; but what ptxas 13.0 makes of sub.cc and addc adds this carry (IADD3, then .X with the same
-// predicate), and nvcc's division of 128-bit integers is built on that.
+// "Extended-Precision Integer Arithmetic Instructions"). CC.CF holds the carry out of an addition,
+// and of a subtraction the carry of a + ~b + 1, which is 1 where nothing was borrowed. The manual
+// calls it a borrow, and between sub.cc and subc there is no difference; but what ptxas 13.0 makes
+// of sub.cc and addc adds this carry (IADD3, then .X with the same predicate), and nvcc's division
+// of 128-bit integers is built on that.
 #include <type_traits>
 
 #include "insn/alu/arithmetic.hpp"

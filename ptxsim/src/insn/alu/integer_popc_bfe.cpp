@@ -56,8 +56,8 @@ T low_bits(uint32_t count) {
   return count >= kBits<T> ? static_cast<T>(~T{0}) : static_cast<T>((T{1} << count) - 1);
 }
 
-// Positions and lengths: the low 8 bits of their operands for fields of 32 bits, and the whole operands for those of 64,
-// as an H100 has it, whatever the manual says.
+// Positions and lengths: the low 8 bits of their operands for fields of 32 bits, and the whole
+// operands for those of 64, as an H100 has it, whatever the manual says.
 template <class T>
 uint32_t field_amount(uint32_t operand) {
   return kBits<T> == 32 ? operand & 0xff : std::min(operand, kBits<T>);

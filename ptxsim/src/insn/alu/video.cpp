@@ -1,8 +1,9 @@
-// Video instructions (PTX ISA 9.0, "Scalar Video Instructions", "SIMD Video Instructions"): one operation on a part of each
-// of two registers, or on two halves or four bytes chosen from both, then one more on the result and c. Elements of SIMD
-// instructions are as the manual says. Hopper has no scalar ones: ptxas writes them out, and where that differs from the
-// manual (results beyond 32 bits, .sat, the upper half as a destination, vmad) this is what an H100 gives, found over
-// 8 320 forms and 96 inputs each.
+// Video instructions (PTX ISA 9.0, "Scalar Video Instructions", "SIMD Video Instructions"): one
+// operation on a part of each of two registers, or on two halves or four bytes chosen from both,
+// then one more on the result and c. Elements of SIMD instructions are as the manual says. Hopper
+// has no scalar ones: ptxas writes them out, and where that differs from the manual (results beyond
+// 32 bits, .sat, the upper half as a destination, vmad) this is what an H100 gives, found over 8
+// 320 forms and 96 inputs each.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,8 +40,8 @@ struct VideoDetail : Detail {
   bool negates_c = false;
   bool adds_one = false;
   uint8_t scale = 0;
-  // Scalar instructions have one element; `to` is where it goes. SIMD instructions: elements of `to.bits`, the lowest
-  // first; those that the mask lacks are taken from c.
+  // Scalar instructions have one element; `to` is where it goes. SIMD instructions: elements of
+  // `to.bits`, the lowest first; those that the mask lacks are taken from c.
   uint8_t elements = 1;
   bool merges = false;
   uint8_t mask = 1;
@@ -141,8 +142,9 @@ uint32_t merged(uint32_t into, Part part, Wide value) {
 
 bool is_shift(const VideoDetail& v) { return v.op == Op::kShl || v.op == Op::kShr; }
 
-// .sat of a scalar instruction. For a part of the destination a value is taken as an unsigned number of 64 bits, and a
-// shift's is limited to the register. Among unsigned results of 32 bits only those of vshl have an upper limit.
+// .sat of a scalar instruction. For a part of the destination a value is taken as an unsigned
+// number of 64 bits, and a shift's is limited to the register. Among unsigned results of 32 bits
+// only those of vshl have an upper limit.
 Wide saturated_scalar(const VideoDetail& v, Wide value) {
   const Wide unsigned_64 = static_cast<uint64_t>(value);
   if (v.merges && !is_shift(v)) return clamp_to(unsigned_64, v.to[0].bits, v.result_is_signed);
@@ -150,7 +152,8 @@ Wide saturated_scalar(const VideoDetail& v, Wide value) {
   return std::max<Wide>(value, 0);
 }
 
-// Whether an unsigned result is compared with c as one whose top bit, a sign then, makes it the larger one.
+// Whether an unsigned result is compared with c as one whose top bit, a sign then, makes it the
+// larger one.
 bool may_be_negative(const VideoDetail& v) {
   const bool a = v.a[0].is_signed, b = v.b[0].is_signed;
   switch (v.op) {

@@ -99,7 +99,8 @@ Response response_in(const Execution& x, Slot slot, int lane) {
   Response response;
   std::memcpy(response.data(), x.source<std::byte>(slot) + size_t{kResponseBytes} * lane,
               kResponseBytes);
-  // CUTLASS's ping-pong kernel for SM120 stores zeros where it has no response, and takes them for a failed request.
+  // CUTLASS's ping-pong kernel for SM120 stores zeros where it has no response, and takes them for
+  // a failed request.
   if (response != Response{} && (response[0] & ~1u) != kResponseMark)
     x.fault("the operand of query_cancel is not a response that try_cancel wrote", lane);
   return response;

@@ -1,5 +1,6 @@
 // cp.async.bulk.tensor into shared memory, and its prefetch (PTX ISA 9.0, "cp.async.bulk.tensor").
-// Not modelled: interleaved layouts, which the manual describes by the names of their dimensions alone.
+// Not modelled: interleaved layouts, which the manual describes by the names of their dimensions
+// alone.
 #include "insn/async/cp_async_bulk_tensor.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// What tensor loads, stores and reductions share: the operand [map, {coordinates}], what im2col modes add to it, and
-// boxes in shared memory.
+// What tensor loads, stores and reductions share: the operand [map, {coordinates}], what im2col
+// modes add to it, and boxes in shared memory.
 #pragma once
 
 #include <array>
@@ -10,7 +10,8 @@
 
 namespace ptxsim {
 
-// .tile; .tile::gather4 and .tile::scatter4; .im2col and .im2col_no_offs; .im2col::w; .im2col::w::128
+// .tile; .tile::gather4 and .tile::scatter4; .im2col and .im2col_no_offs; .im2col::w;
+// .im2col::w::128
 enum class BoxMode : uint8_t { kTile, kFourRows, kPixels, kWide, kWide128 };
 
 struct TensorOperand {

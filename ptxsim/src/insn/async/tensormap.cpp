@@ -1,6 +1,6 @@
 // tensormap.replace on a tensor map in global or shared memory, and tensormap.cp_fenceproxy (PTX
-// ISA 9.0, "tensormap.replace"). Bits change as ptxas's code changes them; whether the new values are legal together is
-// checked when a copy uses the map. 96B swizzling is not modelled.
+// ISA 9.0, "tensormap.replace"). Bits change as ptxas's code changes them; whether the new values
+// are legal together is checked when a copy uses the map. 96B swizzling is not modelled.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -42,8 +42,8 @@ struct ReplaceDetail : Detail {
   bool wide = false;  // .b64
 };
 
-// Types of .elemtype behind F32_FTZ, F64 and BF16: TF32 is a bit of its own, which no other type clears (PTX ISA 9.0,
-// table "Tensormap new_val validity"; ptxas 13.0).
+// Types of .elemtype behind F32_FTZ, F64 and BF16: TF32 is a bit of its own, which no other type
+// clears (PTX ISA 9.0, table "Tensormap new_val validity"; ptxas 13.0).
 constexpr uint64_t kTf32Type = 11, kPackedType = 13, kF32Code = 7;
 
 void check_at_most(const Execution& x, const char* what, uint64_t value, uint64_t most, int lane) {
@@ -157,7 +157,8 @@ uint64_t address_in(const Execution& x, const Decode::Address& a, int lane) {
   return base + static_cast<uint64_t>(a.offset);
 }
 
-// The warp copies together: for observers its first lane stores, and releases to the tensormap proxy.
+// The warp copies together: for observers its first lane stores, and releases to the tensormap
+// proxy.
 Outcome execute_copy(Execution& x, const Insn& insn) {
   const auto& detail = static_cast<const CopyDetail&>(*insn.detail);
   constexpr uint32_t kBytes = sizeof(TensorMapRecord);

@@ -33,8 +33,9 @@ void run_free(const ExternCall& call) {
   call.x.machine.global().release(call.argument(0), call.caller());
 }
 
-// (handle, value): the handle is the address of the value (ptxsim/src/fake_cuda/runtime/graph_conditional.cpp). CUDA leaves undefined
-// what two calls do that nothing orders: they race as ordinary stores do.
+// (handle, value): the handle is the address of the value
+// (ptxsim/src/fake_cuda/runtime/graph_conditional.cpp). CUDA leaves undefined what two calls do
+// that nothing orders: they race as ordinary stores do.
 void run_graph_set_conditional(const ExternCall& call) {
   call.store(call.argument(0), static_cast<uint32_t>(call.argument(1)));
 }

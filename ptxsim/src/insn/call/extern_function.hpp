@@ -1,5 +1,5 @@
-// Stand-ins for functions that modules declare and CUDA has: vprintf, __assertfail, malloc, free, and
-// cudaGraphSetConditional.
+// Stand-ins for functions that modules declare and CUDA has: vprintf, __assertfail, malloc, free,
+// and cudaGraphSetConditional.
 #pragma once
 
 #include <cstdint>

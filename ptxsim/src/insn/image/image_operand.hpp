@@ -1,4 +1,5 @@
-// What texture and surface instructions share: the operand [object, {coordinates}] and the object itself.
+// What texture and surface instructions share: the operand [object, {coordinates}] and the object
+// itself.
 #pragma once
 
 #include <array>
@@ -18,7 +19,8 @@ struct ImageOperand {
   bool is_layered() const { return layer.present(); }
 };
 
-// .1d .2d .3d .a1d .a2d .cube .acube, of which `names` are legal, and the operand; what the manual calls ignored is.
+// .1d .2d .3d .a1d .a2d .cube .acube, of which `names` are legal, and the operand; what the manual
+// calls ignored is.
 ImageOperand take_image_operand(Decode& d, size_t index,
                                 std::initializer_list<std::string_view> names);
 // A 64-bit register that holds an object.

@@ -1,5 +1,6 @@
-// suld, sust and sured on surface objects (PTX ISA 9.0, "Surface Instructions"): bytes, by coordinates of which the first
-// counts bytes. Reads are as those of ld.global.nc. Formatted accesses (.p), which nvcc does not write, are not modelled.
+// suld, sust and sured on surface objects (PTX ISA 9.0, "Surface Instructions"): bytes, by
+// coordinates of which the first counts bytes. Reads are as those of ld.global.nc. Formatted
+// accesses (.p), which nvcc does not write, are not modelled.
 #include <fmt/format.h>
 
 #include <algorithm>

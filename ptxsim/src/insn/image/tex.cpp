@@ -1,6 +1,7 @@
-// tex and tld4 on texture objects (PTX ISA 9.0, "Texture Instructions"). Reads are as those of ld.global.nc: texture caches do
-// not follow what the kernel writes. Not modelled: references and samplers of their own, depth textures, several samples,
-// results of 16 bits, gradients into mipmaps.
+// tex and tld4 on texture objects (PTX ISA 9.0, "Texture Instructions"). Reads are as those of
+// ld.global.nc: texture caches do not follow what the kernel writes. Not modelled: references and
+// samplers of their own, depth textures, several samples, results of 16 bits, gradients into
+// mipmaps.
 #include <fmt/format.h>
 
 #include <cstring>

@@ -1,5 +1,6 @@
-// txq, suq and istypep on texture and surface objects (PTX ISA 9.0, "Texture Instructions: txq", "istypep", "Surface
-// Instructions: suq"). The numbers of channel types and orders are the source language's, and not modelled.
+// txq, suq and istypep on texture and surface objects (PTX ISA 9.0, "Texture Instructions: txq",
+// "istypep", "Surface Instructions: suq"). The numbers of channel types and orders are the source
+// language's, and not modelled.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// atom, red and red.async.release (PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: atom",
-// "red", "red.async"). Lanes are performed in order, each as a whole.
+// atom, red and red.async.release (PTX ISA 9.0, "Parallel Synchronization and Communication
+// Instructions: atom", "red", "red.async"). Lanes are performed in order, each as a whole.
 #include "insn/memory/atom_red.hpp"
 
 #include <fmt/format.h>
@@ -31,7 +31,8 @@ constexpr uint32_t kMostBytes = 16;  // of a vector, and of .b128
 // What unwritten memory may hold, besides what the operation compares it with.
 constexpr int kContents[] = {0x00, 0xff, 0x3c, 0x7f, 0xfe};
 
-// Bytes of an updated element, a bit each, that depend on those in `unwritten`: of an exchange none, of a sum all.
+// Bytes of an updated element, a bit each, that depend on those in `unwritten`: of an exchange
+// none, of a sum all.
 uint32_t unknown_of_updated(UpdateElement update, const std::byte* old, uint32_t unwritten,
                             uint32_t size, const std::byte* operand, const std::byte* third) {
   std::byte first[kMostBytes]{};
@@ -53,9 +54,9 @@ uint32_t unknown_of_updated(UpdateElement update, const std::byte* old, uint32_t
   return unknown;
 }
 
-// Where part of the memory was never written, the old value is undefined, and so is the new one as far as it depends on
-// that.
-// Global memory that then holds nothing known is a Fault, as where such a value is stored.
+// Where part of the memory was never written, the old value is undefined, and so is the new one as
+// far as it depends on that. Global memory that then holds nothing known is a Fault, as where such
+// a value is stored.
 void follow_unwritten(Execution& x, const AtomicDetail& a, const MemoryAt& at, uint32_t unwritten,
                       uint32_t unknown, int lane) {
   const uint32_t size = a.element_bytes, bytes = size * a.count;
@@ -131,7 +132,8 @@ void check_noftz(Decode& d, Type type) {
   d.fail(fmt::format("type .{} {} .noftz", name_of(type), is_half ? "needs" : "does not have"));
 }
 
-// red.async{.mmio}.release.scope{.global}.op.type: additions by the manual, to ptxas the others of red.async, too.
+// red.async{.mmio}.release.scope{.global}.op.type: additions by the manual, to ptxas the others of
+// red.async, too.
 void check_async(Decode& d, const AtomicDetail& a, AddressSpace space, AtomicOp op, Type type) {
   check_async_release(d, a.scope);
   if (d.modifiers().take("mmio") && a.scope != Scope::kSys) d.fail(".mmio needs the scope .sys");

@@ -1,5 +1,5 @@
-// ld, ld.global.nc, ldu, st, st.async.release (PTX ISA 9.0, "Data Movement and Conversion Instructions: ld",
-// "ld.global.nc", "ldu", "st", "st.async").
+// ld, ld.global.nc, ldu, st, st.async.release (PTX ISA 9.0, "Data Movement and Conversion
+// Instructions: ld", "ld.global.nc", "ldu", "st", "st.async").
 #include <fmt/format.h>
 
 #include <cstring>

@@ -64,8 +64,9 @@ uint32_t take_vector(Decode& d);  // .v2 .v4 .v8; 1 without
 // than the `index` first ones are an error.
 void take_cache_policy(Decode& d, size_t index);
 
-// Takes .async, and refuses the scopes that st.async.release and red.async.release do not have. Both are done at once:
-// nothing tells the thread when they are, and it may happen before its next statement.
+// Takes .async, and refuses the scopes that st.async.release and red.async.release do not have.
+// Both are done at once: nothing tells the thread when they are, and it may happen before its next
+// statement.
 void check_async_release(Decode& d, Scope scope);
 
 void decode_ld(Decode& d);

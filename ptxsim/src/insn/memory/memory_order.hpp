@@ -23,8 +23,8 @@ inline bool is_strong(MemoryOrder o) { return o != MemoryOrder::kWeak; }
 // Takes .cta .cluster .gpu .sys; nothing when there is none.
 std::optional<Scope> take_scope(Decode& d);
 
-// A strong write of one lane: before or after it is performed; a strong read: after it. `at` has the
-// scope. `updates`: the write of an atomic.
+// A strong write of one lane: before or after it is performed; a strong read: after it. `at` has
+// the scope. `updates`: the write of an atomic.
 inline void tell_of_strong_write(const Execution& x, int lane, const MemoryAt& at,
                                  MemoryOrder order, bool updates) {
   x.tell([&](Observer& o) { o.strong_write(x, lane, at, releases(order), updates); });

@@ -32,7 +32,8 @@ void decode_barrier(Decode& d) {
   decode_named_barrier(d, d.modifiers().take("aligned"));
 }
 
-// One grid runs at a time: what ran before is over, and what comes next starts later. Observers judge what would overlap.
+// One grid runs at a time: what ran before is over, and what comes next starts later. Observers
+// judge what would overlap.
 Outcome wait_for_previous_grid(Execution& x, const Insn&) {
   x.tell([&](Observer& o) { o.waited_for_previous_grid(x, x.mask); });
   return Outcome::kNext;

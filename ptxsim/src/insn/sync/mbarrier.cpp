@@ -1,6 +1,6 @@
 // mbarrier.init, .inval, .arrive, .arrive_drop, .expect_tx, .complete_tx, .pending_count (PTX
-// ISA 9.0, "Parallel Synchronization and Communication Instructions: mbarrier"). What scopes mean is for
-// the observers (check/mbarrier_scope.cpp).
+// ISA 9.0, "Parallel Synchronization and Communication Instructions: mbarrier"). What scopes mean
+// is for the observers (check/mbarrier_scope.cpp).
 #include "machine/memory/mbarrier.hpp"
 
 #include <fmt/format.h>

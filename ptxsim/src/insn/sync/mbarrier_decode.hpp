@@ -18,8 +18,8 @@ struct MbarrierDetail : Detail {
 };
 
 // .release / .acquire / .relaxed with .cta / .cluster, in any place. `ordered` is the legal one of
-// the first two, and the order without any. A wait without a scope counts as one of the cluster, as published kernels have
-// it for arrivals of other CTAs; an arrival as one of the CTA.
+// the first two, and the order without any. A wait without a scope counts as one of the cluster, as
+// published kernels have it for arrivals of other CTAs; an arrival as one of the CTA.
 BarrierOrder take_order_and_scope(Decode& d, const char* ordered);
 
 void decode_mbarrier_wait(Decode& d, bool may_suspend);

@@ -1,6 +1,6 @@
 // setmaxnreg (PTX ISA 9.0, "Miscellaneous Instructions: setmaxnreg"): the registers of a CTA's
-// warps come out of one pool, as large as what the CTA was launched with. .dec gives registers back,
-// .inc waits until the pool has enough: where it never has, the kernel hangs (R13).
+// warps come out of one pool, as large as what the CTA was launched with. .dec gives registers
+// back, .inc waits until the pool has enough: where it never has, the kernel hangs (R13).
 //
 // Registers per thread at launch, as ptxas of CUDA 13.0 chooses them for entries with setmaxnreg:
 // .maxnreg, and what .minnctapersm CTAs of .maxntid (or .reqntid) threads leave each thread of the

@@ -131,11 +131,11 @@ void multiply_part(const Execution& x, const MmaSyncDetail& detail, uint32_t par
   for (uint32_t row = 0; row < kMmaRows; ++row) dense_row(a, row, b, rules, true, cells[row]);
 }
 
-// mma.sync of FP8 on sm_90, which has FP8 units for wgmma only: ptxas converts to F16 and multiplies
-// the first two of each of A's registers' four elements, adds the product of the other two in the
-// accumulator's format, and then adds C with an addition of that format (read from the machine code
-// that CUDA 13.0 makes for sm_90a, and equal to the bits of an H200 and an H100; another ptxas may
-// choose another order).
+// mma.sync of FP8 on sm_90, which has FP8 units for wgmma only: ptxas converts to F16 and
+// multiplies the first two of each of A's registers' four elements, adds the product of the other
+// two in the accumulator's format, and then adds C with an addition of that format (read from the
+// machine code that CUDA 13.0 makes for sm_90a, and equal to the bits of an H200 and an H100;
+// another ptxas may choose another order).
 void multiply_as_halves(const Execution& x, const MmaSyncDetail& detail,
                         uint32_t (&cells)[kMmaRows][kMmaColumns]) {
   const bool is_f16 = detail.rules.accumulator == Accumulator::kF16;

@@ -1,5 +1,6 @@
-// mma.sync of f64: m8n8k4, m16n8k4, m16n8k8, m16n8k16 (PTX ISA 9.0, "Matrix Fragments for mma.m8n8k4
-// with .f64 floating point type" and its neighbours). With g = lane / 4, t = lane % 4 and h = M / 8:
+// mma.sync of f64: m8n8k4, m16n8k4, m16n8k8, m16n8k16 (PTX ISA 9.0, "Matrix Fragments for
+// mma.m8n8k4 with .f64 floating point type" and its neighbours). With g = lane / 4, t = lane % 4
+// and h = M / 8:
 //   A      register j: row g + 8 * (j % h), k = t + 4 * (j / h)
 //   B      register j: column g, k = t + 4 * j
 //   C, D   register j: row g + 8 * (j / 2), column 2 * t + j % 2

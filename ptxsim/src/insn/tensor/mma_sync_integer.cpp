@@ -1,7 +1,7 @@
-// mma.sync of integers in the shapes that mma_sync.cpp does not have: 8 bits m8n8k16; 4 bits m8n8k32,
-// m16n8k32, m16n8k64; single bits m8n8k128, m16n8k128, m16n8k256 (PTX ISA 9.0, "Matrix Fragments for
-// mma.m8n8k16" and its neighbours). With e elements in a register, g = lane / 4, t = lane % 4 and
-// h = M / 8:
+// mma.sync of integers in the shapes that mma_sync.cpp does not have: 8 bits m8n8k16; 4 bits
+// m8n8k32, m16n8k32, m16n8k64; single bits m8n8k128, m16n8k128, m16n8k256 (PTX ISA 9.0, "Matrix
+// Fragments for mma.m8n8k16" and its neighbours). With e elements in a register, g = lane / 4, t =
+// lane % 4 and h = M / 8:
 //   A      register j, element i: row g + 8 * (j % h), k = e * t + i + 4 * e * (j / h)
 //   B      register j, element i: column g, k = e * t + i + 4 * e * j
 //   C, D   register j: row g + 8 * (j / 2), column 2 * t + j % 2

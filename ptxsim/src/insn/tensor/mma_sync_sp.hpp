@@ -1,13 +1,14 @@
 // Sparsity metadata in the registers of a warp: mma.sp, wgmma.mma_async.sp (PTX ISA 9.0, "Sparse
-// matrix storage"; the metadata of "Matrix Fragments for sparse mma.m16n8k16" and its neighbours, as
-// CuTe's ELayouts have it: mma_traits_sm90_gmma_sparse.hpp, mma_traits_sm120_sparse.hpp). A word has
-// eight chunks of four bits. With g = row % 8, h = row / 8, chunk c of C in a row and selector s:
+// matrix storage"; the metadata of "Matrix Fragments for sparse mma.m16n8k16" and its neighbours,
+// as CuTe's ELayouts have it: mma_traits_sm90_gmma_sparse.hpp, mma_traits_sm120_sparse.hpp). A word
+// has eight chunks of four bits. With g = row % 8, h = row / 8, chunk c of C in a row and selector
+// s:
 //   elements of 16 and 32 bits   four chunks of row g, then four of row g + 8:
 //                                lane 4 * g + f + c / 4, bits 16 * h + 4 * (c % 4)
 //   elements of 8 and 4 bits     eight chunks of one row:
 //                                lane 4 * g + f + h + 2 * (c / 8), bits 4 * (c % 8)
-// where f, the first lane of a group of four that is asked, is s when one lane has everything, 2 * s
-// when two have it, and 0 when all do.
+// where f, the first lane of a group of four that is asked, is s when one lane has everything, 2 *
+// s when two have it, and 0 when all do.
 #pragma once
 
 #include <array>

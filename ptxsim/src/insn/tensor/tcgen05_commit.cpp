@@ -17,8 +17,8 @@ struct CommitDetail : Detail {
   bool is_multicast = false;
 };
 
-// An object that has been invalidated since: the arrival has no effect. What the commit stood for was waited for by
-// another one, or other rules report it (Triton's attention for sm_100 ends so).
+// An object that has been invalidated since: the arrival has no effect. What the commit stood for
+// was waited for by another one, or other rules report it (Triton's attention for sm_100 ends so).
 void arrive_at(Cta& cta, uint32_t offset, uint32_t number, AsyncOp op) {
   const auto found = cta.mbarriers.find(offset);
   if (found == cta.mbarriers.end() || found->second.number != number) return;

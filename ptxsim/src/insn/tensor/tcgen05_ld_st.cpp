@@ -3,8 +3,8 @@
 //
 // The destination registers of a load are poisoned when it is issued, filled when it completes, and
 // belong to it until tcgen05.wait::ld (R8). A store takes its registers when it is issued and
-// writes tensor memory when it completes. tcgen05.ld.red gives, besides, the least or largest word of
-// each lane. Not modelled: .red of the shape 16x32bx2.
+// writes tensor memory when it completes. tcgen05.ld.red gives, besides, the least or largest word
+// of each lane. Not modelled: .red of the shape 16x32bx2.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// The collector buffers of tcgen05.mma (R15). tcgen05.mma keeps A in one buffer, tcgen05.mma.ws keeps
-// B in four. A fill that is used with another matrix is an error, one that is not used a warning.
+// The collector buffers of tcgen05.mma (R15). tcgen05.mma keeps A in one buffer, tcgen05.mma.ws
+// keeps B in four. A fill that is used with another matrix is an error, one that is not used a
+// warning.
 #include <fmt/format.h>
 
 #include <string>

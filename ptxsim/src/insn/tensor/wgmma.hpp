@@ -49,8 +49,8 @@ struct WgmmaOperation {
   bool done = false;
   std::array<std::byte*, kWarpgroupWarps> registers{};  // each warp's register file
   std::array<AsyncOp, kWarpgroupWarps> ops{};
-  // Sparsity metadata of each warp's lanes, as they were at the issue: kernels that are known to run
-  // load the next ones into the same registers while the operation is under way.
+  // Sparsity metadata of each warp's lanes, as they were at the issue: kernels that are known to
+  // run load the next ones into the same registers while the operation is under way.
   std::array<std::array<uint32_t, kWarpSize>, kWarpgroupWarps> metadata{};
 };
 

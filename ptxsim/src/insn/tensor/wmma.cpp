@@ -116,8 +116,8 @@ Outcome store(Execution& x, const Insn& insn) {
   return Outcome::kNext;
 }
 
-// .s4 .u4 .b1: of A and B, which are loaded as words of 32 bits, in the places that mma.sync of these shapes gives them.
-// How many elements a word has; 1: another type.
+// .s4 .u4 .b1: of A and B, which are loaded as words of 32 bits, in the places that mma.sync of
+// these shapes gives them. How many elements a word has; 1: another type.
 uint32_t take_few_bits(Decode& d, WmmaMatrix matrix, bool by_columns, WmmaShape& shape) {
   if (matrix == WmmaMatrix::kAccumulator) return 1;
   const int type = d.modifiers().take_one_of({"s4", "u4", "b1"});

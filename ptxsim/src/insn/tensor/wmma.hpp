@@ -1,8 +1,9 @@
 // wmma.load, wmma.mma, wmma.store (PTX ISA 9.0, "Warp-level Matrix Multiply-Accumulate Operations
 // Using wmma Instructions"): what their files share. PTX leaves open which element of a matrix a
-// thread's register holds. Here thread t holds the elements t * n .. t * n + n - 1 of A and B in the
-// order of their layout, of C and D by rows; the registers of f16 A and B, which have room for more,
-// hold them twice or more. Matrices of 4-bit integers and of single bits lie as mma.sync of their shape has them.
+// thread's register holds. Here thread t holds the elements t * n .. t * n + n - 1 of A and B in
+// the order of their layout, of C and D by rows; the registers of f16 A and B, which have room for
+// more, hold them twice or more. Matrices of 4-bit integers and of single bits lie as mma.sync of
+// their shape has them.
 #pragma once
 
 #include <array>

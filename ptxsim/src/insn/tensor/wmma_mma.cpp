@@ -1,5 +1,5 @@
-// wmma.mma: D = A * B + C. Each sum is computed as mma.sync of the same K computes it; f64 as a chain
-// of fused multiply-adds by rising k.
+// wmma.mma: D = A * B + C. Each sum is computed as mma.sync of the same K computes it; f64 as a
+// chain of fused multiply-adds by rising k.
 #include <fmt/format.h>
 
 #include <cstring>

@@ -112,8 +112,8 @@ std::byte* shared_bytes(Execution& x, const MemoryAt& at, uint32_t bytes, Access
 
 }  // namespace
 
-// "Addresses are ... truncated if the register width exceeds the state space address width" (PTX ISA
-// 9.0, "Addresses as Operands"): the low 32 bits of a 64-bit address count.
+// "Addresses are ... truncated if the register width exceeds the state space address width" (PTX
+// ISA 9.0, "Addresses as Operands"): the low 32 bits of a 64-bit address count.
 SharedAt resolve_shared(const Execution& x, uint64_t address, uint64_t bytes, uint32_t alignment,
                         bool own_only, int lane) {
   check_alignment(x, "shared", address, static_cast<uint32_t>(bytes), alignment, lane);

@@ -38,12 +38,14 @@ struct AddressSpace {
 MemoryAt locate(const Execution& x, AddressSpace space, uint64_t address, uint32_t bytes,
                 uint32_t alignment, int lane);
 
-// The bytes themselves, for one lane's access. `kind` is what observers are told: kAtomic for strong operations, which do not race with each other.
+// The bytes themselves, for one lane's access. `kind` is what observers are told: kAtomic for
+// strong operations, which do not race with each other.
 const std::byte* bytes_to_read(Execution& x, const MemoryAt& at, uint32_t bytes, AccessKind kind,
                                int lane);
 std::byte* bytes_to_write(Execution& x, const MemoryAt& at, uint32_t bytes, AccessKind kind,
                           int lane);
-// Read, then written: atomics. The bytes must have been written before, unless `at` takes note of those that were not.
+// Read, then written: atomics. The bytes must have been written before, unless `at` takes note of
+// those that were not.
 std::byte* bytes_to_update(Execution& x, const MemoryAt& at, uint32_t bytes, int lane);
 
 // Marks bytes that were just stored as holding undefined values: `unwritten`, a bit each. Local

@@ -18,9 +18,10 @@ const GridTrail::Range* find_overlap(const GridTrail::Ranges& ranges, uint64_t b
   return found != ranges.end() && found->begin < end ? &*found : nullptr;
 }
 
-// PTX ISA 9.0, "griddepcontrol": the next grid may start when every CTA has executed .launch_dependents or ended, and
-// .wait waits for the grids before to end. "If the prerequisite grid is using griddepcontrol.launch_dependents, then the
-// dependent grid must use griddepcontrol.wait": without it the next one starts when this one has ended. That a grid has
+// PTX ISA 9.0, "griddepcontrol": the next grid may start when every CTA has executed
+// .launch_dependents or ended, and .wait waits for the grids before to end. "If the prerequisite
+// grid is using griddepcontrol.launch_dependents, then the dependent grid must use
+// griddepcontrol.wait": without it the next one starts when this one has ended. That a grid has
 // ended says nothing of the one before it, unless one of its threads waited.
 EarlierGrids GridChain::beside_next() const {
   EarlierGrids beside;

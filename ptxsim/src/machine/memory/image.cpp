@@ -11,8 +11,8 @@
 namespace ptxsim {
 namespace {
 
-// Coordinates of a linear filter have eight fractional bits; rounded to nearest, as the guide's example of a gather at
-// 2.49805 needs it ("Texture Gather").
+// Coordinates of a linear filter have eight fractional bits; rounded to nearest, as the guide's
+// example of a gather at 2.49805 needs it ("Texture Gather").
 constexpr int64_t kFractions = 256;
 
 int64_t whole(double value) {  // NaN and what no image has: some texel far outside
@@ -137,8 +137,9 @@ Face face_of(const std::array<float, 3>& direction) {
   return {index, (s / m + 1) / 2, (t / m + 1) / 2};
 }
 
-// Normalized coordinates keep 21 fractional bits, the others are cut off, before they count texels: an H100 reads texel 0
-// of 17 at the float next above 1/17 (all of 8112 point reads in one to three dimensions are as this has them).
+// Normalized coordinates keep 21 fractional bits, the others are cut off, before they count texels:
+// an H100 reads texel 0 of 17 at the float next above 1/17 (all of 8112 point reads in one to three
+// dimensions are as this has them).
 double normalized_cut(float at) {
   constexpr double kSteps = 1 << 21;
   return std::floor(double{at} * kSteps) / kSteps;

@@ -1,6 +1,6 @@
-// mbarrier objects (PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: mbarrier").
-// The state lives beside shared memory, keyed by the object's offset; its 8 bytes hold a private pattern, and ordinary
-// accesses to them are reported.
+// mbarrier objects (PTX ISA 9.0, "Parallel Synchronization and Communication Instructions:
+// mbarrier"). The state lives beside shared memory, keyed by the object's offset; its 8 bytes hold
+// a private pattern, and ordinary accesses to them are reported.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ struct Mbarrier {
 
 inline constexpr int64_t kMbarrierMax = (1 << 20) - 1;  // of counts and of |tx_count|
 
-// The object at `offset` of `cta`; a Fault (R10) when nothing was initialised there or the offset is not 8-aligned.
+// The object at `offset` of `cta`; a Fault (R10) when nothing was initialised there or the offset
+// is not 8-aligned.
 Mbarrier& mbarrier_at(Cta& cta, uint32_t offset);
 void mbarrier_init(Execution& x, int lane, Cta& cta, uint32_t offset, uint32_t count);
 // Objects in this range that have not been used since their initialisation end, with a warning: a
@@ -31,7 +32,8 @@ void mbarrier_init(Execution& x, int lane, Cta& cta, uint32_t offset, uint32_t c
 void forget_unused_mbarriers(const Execution& x, int lane, Cta& cta, uint32_t offset,
                              uint32_t bytes);
 void mbarrier_inval(Execution& x, int lane, Cta& cta, uint32_t offset);
-// These three complete the phase when nothing is missing any more. Faults: underflow of pending, tx out of range.
+// These three complete the phase when nothing is missing any more. Faults: underflow of pending, tx
+// out of range.
 void mbarrier_arrive(Cta& cta, uint32_t offset, uint32_t count);
 void mbarrier_expect_tx(Cta& cta, uint32_t offset, uint32_t bytes);
 void mbarrier_complete_tx(Cta& cta, uint32_t offset, uint32_t bytes);

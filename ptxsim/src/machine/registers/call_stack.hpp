@@ -1,10 +1,10 @@
 // Calls of functions: what each lane comes back to, and where its frame lies.
 //
-// Registers: each function has its own in the warp's file (ir/link.hpp), so that operands stay where
-// decode() put them. A lane that calls a function which is still active further out puts that
-// activation's registers aside, and gets them back on return.
-// .local variables and parameters: a frame above the caller's in the lane's local memory, so that
-// addresses of outer frames stay valid.
+// Registers: each function has its own in the warp's file (ir/link.hpp), so that operands stay
+// where decode() put them. A lane that calls a function which is still active further out puts that
+// activation's registers aside, and gets them back on return. .local variables and parameters: a
+// frame above the caller's in the lane's local memory, so that addresses of outer frames stay
+// valid.
 #pragma once
 
 #include <array>

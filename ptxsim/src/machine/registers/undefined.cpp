@@ -14,7 +14,8 @@ bool only_computes(const Execution& x, const Insn& insn) {
   return x.program().traits_of(insn).has(Trait::kComputes);
 }
 
-// Calls f(first byte, bits) for the bits of the lanes in a register of `bytes` bytes; a predicate has one bit a lane.
+// Calls f(first byte, bits) for the bits of the lanes in a register of `bytes` bytes; a predicate
+// has one bit a lane.
 template <class F>
 void for_bits_of_lanes(size_t bytes, uint32_t lanes, F&& f) {
   const size_t width = bytes / kWarpSize;
@@ -92,8 +93,8 @@ std::vector<Saved> save_registers(const Execution& x, const Insn& insn) {
   return all;
 }
 
-// What undefined bits are tried with: patterns that are small, large, negative or NaN as integers and as floats, and
-// the other operands, which decide whether a comparison can hold.
+// What undefined bits are tried with: patterns that are small, large, negative or NaN as integers
+// and as floats, and the other operands, which decide whether a comparison can hold.
 constexpr int kFills[] = {0x00, 0xff, 0x3c, 0x7f, 0xfe};
 constexpr size_t kOperands = std::extent_v<decltype(Insn::slot)>;
 

@@ -11,8 +11,8 @@ namespace ptxsim {
 namespace {
 
 constexpr uint64_t kReservedSharedBytes = 1024;  // of each CTA
-// Warp instructions of each resident warp without a cluster's begin or end, after which more clusters start: the first
-// time, and from then on.
+// Warp instructions of each resident warp without a cluster's begin or end, after which more
+// clusters start: the first time, and from then on.
 constexpr uint64_t kFirstPatience = 32 * 1024, kLaterPatience = 2 * 1024;
 constexpr uint64_t kWatchEvery = 1 << 16;  // warp instructions
 

@@ -96,8 +96,9 @@ void decode_dense_types(const Fields& f, MmaShape& s) {
   }
 }
 
-// Two columns of metadata lie side by side for the kinds whose steps fill one each, as CuTe's sparse
-// kernels have it (mma_traits_sm100.hpp). What 2 and 3 select, only a figure of the manual shows.
+// Two columns of metadata lie side by side for the kinds whose steps fill one each, as CuTe's
+// sparse kernels have it (mma_traits_sm100.hpp). What 2 and 3 select, only a figure of the manual
+// shows.
 void decode_selector(const Fields& f, MmaShape& s) {
   if (!s.is_sparse() || (s.kind != MmaKind::kF16 && s.kind != MmaKind::kTf32))
     return f.require(0, 1, 0, "sparsity selector");

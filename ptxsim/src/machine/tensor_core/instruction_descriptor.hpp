@@ -49,8 +49,8 @@ struct MmaShape {
   uint32_t rows() const { return m / ctas; }  // of A and D in one CTA
   bool is_sparse() const { return sparsity != Sparsity::kNone; }
   uint32_t stored_k() const { return is_sparse() ? k / 2 : k; }  // of a row of A
-  // Parts of N that lie beside each other in different lanes. Each multiplies A and metadata as they
-  // are in its own lanes, where those are in tensor memory.
+  // Parts of N that lie beside each other in different lanes. Each multiplies A and metadata as
+  // they are in its own lanes, where those are in tensor memory.
   uint32_t parts() const {
     return layout == DLayout::kSplit ? 2 : layout == DLayout::kQuarters ? 4 : 1;
   }

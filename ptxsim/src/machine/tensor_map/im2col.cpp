@@ -1,4 +1,5 @@
-// Which pixels a copy in an im2col mode takes (PTX ISA 9.0, "Im2col mode", "im2col::w and im2col::w::128 modes").
+// Which pixels a copy in an im2col mode takes (PTX ISA 9.0, "Im2col mode", "im2col::w and
+// im2col::w::128 modes").
 #include <fmt/format.h>
 
 #include <array>
@@ -13,8 +14,8 @@ namespace {
   throw Fault(std::move(message), ErrorKind::kFault);
 }
 
-// The pixel box of one image, moved by the copy's offsets, and a pixel that goes through it: along W, then H, then D,
-// then to the next image.
+// The pixel box of one image, moved by the copy's offsets, and a pixel that goes through it: along
+// W, then H, then D, then to the next image.
 class PixelWalk {
  public:
   // `walked`: dimensions that the walk goes along, from W on; it stays where it is in the others.

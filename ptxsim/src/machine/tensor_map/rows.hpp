@@ -5,8 +5,8 @@
 
 namespace ptxsim {
 
-// A row of a box, the next in shared memory, from element `start` of the innermost dimension on; `row` is the address
-// of that dimension's first element.
+// A row of a box, the next in shared memory, from element `start` of the innermost dimension on;
+// `row` is the address of that dimension's first element.
 void add_row(Box& box, const TensorMap& map, uint64_t row, int64_t start, bool in_bounds);
 // Faults: the box must begin at a multiple of 16 bytes; interleaved layouts are not modelled.
 void check_first_coordinate(const TensorMap& map, int32_t coordinate);

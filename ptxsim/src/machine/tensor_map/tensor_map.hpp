@@ -1,5 +1,6 @@
 // Tensor maps as the tensor copies use them: which bytes of global memory a box covers and where
-// they lie in shared memory (PTX ISA 9.0, "Tensors", "Tiled Mode", "Im2col mode", "Swizzling Modes").
+// they lie in shared memory (PTX ISA 9.0, "Tensors", "Tiled Mode", "Im2col mode", "Swizzling
+// Modes").
 #pragma once
 
 #include <array>
@@ -45,7 +46,8 @@ struct Box {
 Box walk_box(const TensorMap& map, std::span<const int32_t> coordinates);
 // .tile::gather4 and .tile::scatter4: four rows of a matrix, at `column`.
 Box walk_four_rows(const TensorMap& map, int32_t column, std::span<const int32_t, 4> rows);
-// .im2col: a column of pixels from the filter's place and its offsets along W, H and D on; none of these: 0.
+// .im2col: a column of pixels from the filter's place and its offsets along W, H and D on; none of
+// these: 0.
 Box walk_pixels(const TensorMap& map, std::span<const int32_t> coordinates,
                 std::span<const uint16_t> offsets);
 // .im2col::w and .im2col::w::128: pixels of one row of each image, then `halo` more.

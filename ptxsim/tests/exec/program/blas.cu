@@ -1,5 +1,5 @@
-// Products of cuBLAS and cuBLASLt against sums in float64: `blas <part>`. It returns 0 when everything was as it should be,
-// on a GPU too.
+// Products of cuBLAS and cuBLASLt against sums in float64: `blas <part>`. It returns 0 when
+// everything was as it should be, on a GPU too.
 #include <cublasLt.h>
 #include <cublas_v2.h>
 #include <cuda_bf16.h>
@@ -34,8 +34,8 @@ double number(double value) {
   return value;
 }
 
-// Values on the device and the host: small multiples of 1/8, exact in every type; `lines` of them, `ld` apart, of which
-// `length` are written.
+// Values on the device and the host: small multiples of 1/8, exact in every type; `lines` of them,
+// `ld` apart, of which `length` are written.
 template <class T>
 struct Values {
   std::vector<T> host;

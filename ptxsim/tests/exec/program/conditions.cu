@@ -75,7 +75,8 @@ void check_choice(int* values, cudaGraphConditionalNodeType type, unsigned size,
   CHECK_CUDA(cudaGraphDestroy(graph));
 }
 
-// As long as values[0] is not 0: that times, values[1] grows by 3, and by 100 in a node inside that runs when it is set.
+// As long as values[0] is not 0: that times, values[1] grows by 3, and by 100 in a node inside that
+// runs when it is set.
 void check_loop(int* values, cudaStream_t stream) {
   cudaGraph_t graph;
   CHECK_CUDA(cudaGraphCreate(&graph, 0));

@@ -1,4 +1,5 @@
-// A strided convolution of images whose pixels come through an im2col tensor map, beside the loops that define it.
+// A strided convolution of images whose pixels come through an im2col tensor map, beside the loops
+// that define it.
 #include <cuda.h>
 
 #include <vector>

@@ -99,7 +99,8 @@ void copy_variables() {
   CHECK_CUDA(cudaGraphDestroy(graph));
 }
 
-// cudaGraphAddNode and what sets parameters of any type; a captured copy has its parameters as well.
+// cudaGraphAddNode and what sets parameters of any type; a captured copy has its parameters as
+// well.
 void nodes_of_any_type(int* device, cudaStream_t stream) {
   int host[4] = {1, 2, 3, 4}, back[4] = {};
   cudaGraph_t graph;

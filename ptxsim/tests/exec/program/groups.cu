@@ -1,4 +1,5 @@
-// What CUDA's own headers make: the barrier of a cooperative grid, tiles of several warps, and a pipeline of libcu++.
+// What CUDA's own headers make: the barrier of a cooperative grid, tiles of several warps, and a
+// pipeline of libcu++.
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 

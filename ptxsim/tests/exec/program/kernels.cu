@@ -1,4 +1,5 @@
-// A sum with a barrier too few, a cluster that reads its neighbour's shared memory, and a tile through a tensor map.
+// A sum with a barrier too few, a cluster that reads its neighbour's shared memory, and a tile
+// through a tensor map.
 #include <cooperative_groups.h>
 #include <cuda.h>
 

@@ -1,5 +1,5 @@
-// A library with a kernel, and with NVIDIA's runtime linked into it: it registers the kernel before the program's own
-// constructors run.
+// A library with a kernel, and with NVIDIA's runtime linked into it: it registers the kernel before
+// the program's own constructors run.
 namespace {
 
 __global__ void write_41(int* p) { *p = 41; }

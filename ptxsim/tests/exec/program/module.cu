@@ -1,4 +1,5 @@
-// What a module holds besides kernels: variables that the host shares, addresses of constants, and of functions.
+// What a module holds besides kernels: variables that the host shares, addresses of constants, and
+// of functions.
 #include "program.hpp"
 
 namespace {

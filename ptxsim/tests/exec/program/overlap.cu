@@ -102,7 +102,8 @@ void overlap_right() {
   CHECK_CUDA(cudaStreamSynchronize(p.stream));
   launch(p.stream, produce, p.data);
   consume<Wait::kNever><<<1, kThreads, 0, p.stream>>>(p.weights, p.data, p.out);
-  // A chain of three: a grid that begins after one that has waited begins after what that waited for.
+  // A chain of three: a grid that begins after one that has waited begins after what that waited
+  // for.
   for (const bool third_waits : {true, false}) {
     launch(p.stream, produce, p.data);
     launch(p.stream, stand_between, true);

@@ -1,5 +1,5 @@
-// A program of many small parts, each a function of its own: `program <part>`. It returns 0 when everything was as CUDA
-// has it, on a GPU too.
+// A program of many small parts, each a function of its own: `program <part>`. It returns 0 when
+// everything was as CUDA has it, on a GPU too.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,4 +1,5 @@
-// Texture objects: what a fetch gives, beside the formulas of the CUDA C++ Programming Guide ("Texture Fetching") in double.
+// Texture objects: what a fetch gives, beside the formulas of the CUDA C++ Programming Guide
+// ("Texture Fetching") in double.
 #include <cuda_fp16.h>
 
 #include "texture.hpp"

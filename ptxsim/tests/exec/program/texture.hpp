@@ -1,5 +1,5 @@
-// What the parts about textures share: the formulas of the CUDA C++ Programming Guide ("Texture Fetching") in double, and
-// arrays, objects and places.
+// What the parts about textures share: the formulas of the CUDA C++ Programming Guide ("Texture
+// Fetching") in double, and arrays, objects and places.
 #pragma once
 
 #include <algorithm>

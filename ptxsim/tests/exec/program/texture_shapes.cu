@@ -1,4 +1,5 @@
-// Texture objects of other shapes than boxes: layers, cubes, levels; gathers, gradients, texels of four channels.
+// Texture objects of other shapes than boxes: layers, cubes, levels; gathers, gradients, texels of
+// four channels.
 #include "texture.hpp"
 
 namespace {

@@ -1,4 +1,5 @@
-/* Launches whose CTAs wait: for each other ("barrier"), or for ever ("spin"). A program of the driver's interface. */
+/* Launches whose CTAs wait: for each other ("barrier"), or for ever ("spin"). A program of the
+ * driver's interface. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>

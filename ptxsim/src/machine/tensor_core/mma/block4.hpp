@@ -1,6 +1,7 @@
 // kind::mxf4nvf4 and kind::mxf4: E2M1 operands with a scale for every 16 or 32 elements along K
 // (PTX ISA 9.0, "Block Scaling for tcgen05.mma.sync"). One instruction has K = 64; with a sparse A
-// K = 128, of which 64 are stored, and a scale for twice as many. mma.sync uses the same arithmetic.
+// K = 128, of which 64 are stored, and a scale for twice as many. mma.sync uses the same
+// arithmetic.
 //
 // The model, for each output: four dot products of 16 E2M1 products each (of stored elements) are
 // exact; a term is such a dot product times both scales; terms and accumulator are aligned and cut

@@ -36,7 +36,8 @@ ByteTable byte_table(Format format) {
   return table;
 }
 
-// The two formats that have no table: 16 bits of codes are more than a cache holds beside the operands.
+// The two formats that have no table: 16 bits of codes are more than a cache holds beside the
+// operands.
 Decoded decode_bf16(uint32_t code) {
   const uint32_t magnitude = code & 0x7fff;
   const double value = std::bit_cast<float>(code << 16);

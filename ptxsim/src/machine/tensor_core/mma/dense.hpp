@@ -43,7 +43,8 @@ class DenseOperand {
   void negate();
   // Multiplies a row by 2^(ue8m0 - 127); 0xff is NaN.
   void scale_row(unsigned row, uint8_t ue8m0);
-  // A sparse: stored element k of the row multiplies element `partner` of B, which has more of them.
+  // A sparse: stored element k of the row multiplies element `partner` of B, which has more of
+  // them.
   void pair(unsigned row, unsigned k, unsigned partner) { partners_.set(row, k, partner); }
   bool is_zero(unsigned row, unsigned k) const { return values_[index(row, k)] == 0; }
   const double* values() const { return values_.data(); }
@@ -66,7 +67,8 @@ class DenseOperand {
 void dense_row(const DenseOperand& a, unsigned row, const DenseOperand& b, const DenseRules& rules,
                bool accumulate, uint32_t* cells);
 
-// The same for integers of at most 8 bits with 32-bit sums that wrap around, or saturate when asked to.
+// The same for integers of at most 8 bits with 32-bit sums that wrap around, or saturate when asked
+// to.
 class IntegerOperand {
  public:
   IntegerOperand(unsigned rows, unsigned k, bool along_rows);

@@ -37,10 +37,10 @@ RowBytes read_row_of_b(Cta& cta, const MmaOperation& op, uint32_t row) {
   return read_k_major(cta, op.b, row, k_bytes_of_b(op.shape));
 }
 
-// The four bits of metadata for a chunk of a row of A, in the lanes of a part of D (CuTe's tmem_e_frg
-// and tmem_e_frg_ws, mma_traits_sm100_frag.hpp). f16 and tf32: of 16 rows, the lanes row % 8 and
-// row % 8 + 8 have the first and the second half of the chunks, of row % 8 in the low 16 bits and of
-// row % 8 + 8 in the upper ones. Others: the lane is the row, with two columns.
+// The four bits of metadata for a chunk of a row of A, in the lanes of a part of D (CuTe's
+// tmem_e_frg and tmem_e_frg_ws, mma_traits_sm100_frag.hpp). f16 and tf32: of 16 rows, the lanes row
+// % 8 and row % 8 + 8 have the first and the second half of the chunks, of row % 8 in the low 16
+// bits and of row % 8 + 8 in the upper ones. Others: the lane is the row, with two columns.
 uint32_t metadata_of(Cta& cta, const MmaOperation& op, uint32_t part, uint32_t row,
                      uint32_t chunk) {
   const MmaShape& shape = op.shape;

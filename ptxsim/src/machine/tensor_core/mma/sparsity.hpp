@@ -43,8 +43,8 @@ bool is_defined(Sparsity sparsity, uint32_t bits, MetadataOrder order);
 std::string undefined_metadata(Sparsity sparsity, uint32_t bits, uint32_t row, uint32_t chunk);
 
 // Pairs what a chunk of a row of A has stored, in elements `at` .. of that row of the operand, with
-// elements of B. A Fault when the metadata is not defined, unless it decides nothing, because all of
-// it is 0: rows beyond a matrix are so.
+// elements of B. A Fault when the metadata is not defined, unless it decides nothing, because all
+// of it is 0: rows beyond a matrix are so.
 template <class Operand>
 void pair_chunk(Operand& a, Sparsity sparsity, MetadataOrder order, uint32_t row, uint32_t chunk,
                 uint32_t bits, uint32_t at) {

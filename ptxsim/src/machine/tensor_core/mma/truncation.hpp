@@ -3,8 +3,9 @@
 // A multiply-accumulate of a tensor core aligns its terms to the largest exponent among them, cuts
 // each off (toward zero) at a number of fractional bits relative to that exponent, adds what is
 // left exactly and rounds the sum once. (Model of microsoft/MMA-Sim, arXiv 2511.10909; see
-// docs/evidence.md for what of it was compared with silicon.) Terms have at most 36 significant bits,
-// of which 35 are fractional, and there are at most 65 of them: all sums stay below 2^53 units.
+// docs/evidence.md for what of it was compared with silicon.) Terms have at most 36 significant
+// bits, of which 35 are fractional, and there are at most 65 of them: all sums stay below 2^53
+// units.
 #pragma once
 
 #include <bit>
