@@ -5,8 +5,8 @@
 //              all entries
 //   entry      u16 kind (1 PTX, 2 ELF), u16, u32 bytes of this header, u64 bytes of the payload
 //              with its padding, u32 bytes of the compressed payload, u32, u16 minor, u16 major of
-//              the PTX version, u32 architecture (100), at 40: u64 flags (0x2000: LZ4, 0x8000: zstd), at 56: u64
-//              bytes when decompressed
+//              the PTX version, u32 architecture (100), at 40: u64 flags (0x2000: LZ4, 0x8000:
+//              zstd), at 56: u64 bytes when decompressed
 #pragma once
 
 #include <cstddef>

@@ -55,8 +55,8 @@ static void write_file(const char* name, const void* bytes, size_t count) {
   CHECK(file != NULL && fwrite(bytes, 1, count, file) == count && fclose(file) == 0);
 }
 
-/* What a compiler that runs in the program leaves: machine code, which is loaded, and its PTX beside
- * it. An ELF header whose table of segments begins behind it and has none. */
+/* What a compiler that runs in the program leaves: machine code, which is loaded, and its PTX
+ * beside it. An ELF header whose table of segments begins behind it and has none. */
 static const void* compiled(void) {
   static unsigned char code[64] = {0x7f, 'E', 'L', 'F'};
   code[32] = sizeof code; /* e_phoff */
