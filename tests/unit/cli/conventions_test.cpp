@@ -1,5 +1,7 @@
 // Every convention through the command: what --from, --to and --convention take, and a layer of
 // each that is run, validated and converted to the same results.
+#include <string_view>
+
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/safetensors.hpp"
 #include "run_program.hpp"
@@ -39,9 +41,8 @@ class Conventions : public CliTest {
     const ConventionRow& modelopt = checkpoint::row_of(checkpoint::Convention::kModelOpt);
     for (const auto& [name, tensor] : in->tensors()) {
       checkpoint::TensorView view = tensor;
-      const auto rename = [&](const char* from, const char* to) {
-        if (name.ends_with(from))
-          view.name = name.substr(0, name.size() - std::string(from).size()) + to;
+      const auto rename = [&view, &old = name](std::string_view from, const char* to) {
+        if (old.ends_with(from)) view.name = old.substr(0, old.size() - from.size()) + to;
       };
       rename(modelopt.module.data, row.module.data);
       rename(modelopt.module.scales, row.module.scales);
