@@ -212,7 +212,9 @@ TEST(Traits, AreWhatHandlersDo) {
     // Images are read, written or updated, as the mnemonic says; functions that are called may
     // read: printf does.
     if (traits->has(Trait::kImage | Trait::kCalls)) continue;
-    const auto is_seen = [&seen = sight.seen](Trait trait) { return (seen & trait) != Trait::kNone; };
+    const auto is_seen = [&seen = sight.seen](Trait trait) {
+      return (seen & trait) != Trait::kNone;
+    };
     for (const Trait trait :
          {Trait::kReads, Trait::kWrites, Trait::kUpdates, Trait::kStrong, Trait::kEnds})
       EXPECT_EQ(is_seen(trait), traits->has(trait))
