@@ -112,7 +112,7 @@ class Scanner {
   Status read_value() {
     while (true) {
       skip_blanks();
-      if (open_ == "{") value_begin_ = at_;
+      if (open_.size() == 1) value_begin_ = at_;
       const char c = peek();
       if (c != '{' && c != '[') return read_scalar();
       if (open_.size() == kMostJsonLevels) {
@@ -134,7 +134,9 @@ class Scanner {
     while (!open_.empty()) {
       const bool object = open_.back() == '{';
       if (!is_empty_) {
-        if (open_ == "{") members_.back().value = text_.substr(value_begin_, at_ - value_begin_);
+        if (open_ == "[") members_.emplace_back();
+        if (open_.size() == 1)
+          members_.back().value = text_.substr(value_begin_, at_ - value_begin_);
         if (accept(',')) return object ? read_key() : Status();
       }
       if (!accept(object ? '}' : ']')) return invalid();
@@ -215,9 +217,9 @@ class Scanner {
   std::string_view text_;
   const std::string& origin_;
   size_t at_ = 0, value_begin_ = 0;
-  std::string open_;       // '{' and '[', outermost first
-  bool is_empty_ = false;  // the innermost of them holds nothing
-  std::vector<JsonMember> members_;
+  std::string open_;                 // '{' and '[', outermost first
+  bool is_empty_ = false;            // the innermost of them holds nothing
+  std::vector<JsonMember> members_;  // of the outermost object; elements of an array have no key
 };
 
 }  // namespace
@@ -228,6 +230,17 @@ Expected<std::vector<JsonMember>> json_members(std::string_view text, const std:
   const auto first = std::find_if_not(text.begin(), text.end(), is_blank);
   if (*first != '{') return corrupt(origin, "no JSON object", "another value has no place here");
   return scanner.take_members();
+}
+
+Expected<std::vector<std::string_view>> json_elements(std::string_view text,
+                                                      const std::string& origin) {
+  Scanner scanner(text, origin);
+  DUALGEMM_TRY(scanner.scan());
+  const auto first = std::find_if_not(text.begin(), text.end(), is_blank);
+  if (*first != '[') return corrupt(origin, "no JSON array", "another value has no place here");
+  std::vector<std::string_view> elements;
+  for (const JsonMember& element : scanner.take_members()) elements.push_back(element.value);
+  return elements;
 }
 
 const JsonMember* find_member(const std::vector<JsonMember>& members, std::string_view key) {
@@ -243,6 +256,13 @@ Status check_json(std::string_view text, const std::string& origin) {
 Expected<std::string> json_string(std::string_view value, const std::string& where) {
   if (value.starts_with('"')) return Scanner(value, where).read_string();
   return corrupt(where, printable(value), "has no place here: must be a string");
+}
+
+Expected<int64_t> json_integer(std::string_view value, const std::string& where) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error == std::errc() && end == value.data() + value.size()) return number;
+  return corrupt(where, printable(value), "has no place here: must be an integer of 64 bits");
 }
 
 std::string with_json_member(std::string_view text, const std::vector<JsonMember>& members,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,10 @@ struct JsonMember {
 // that is no such JSON, is nested too deeply, or is no object.
 Expected<std::vector<JsonMember>> json_members(std::string_view text, const std::string& origin);
 
+// The elements of the array that `text` is, in their order; errors as above.
+Expected<std::vector<std::string_view>> json_elements(std::string_view text,
+                                                      const std::string& origin);
+
 // The member that counts: the last one of that name, as in Python. Null: there is none.
 const JsonMember* find_member(const std::vector<JsonMember>& members, std::string_view key);
 
@@ -33,6 +38,9 @@ Status check_json(std::string_view text, const std::string& origin);
 
 // What a value that is a string says; kCorruptFile where it is another value.
 Expected<std::string> json_string(std::string_view value, const std::string& where);
+
+// What a value that is an integer says; kCorruptFile where it is another value.
+Expected<int64_t> json_integer(std::string_view value, const std::string& where);
 
 // `text`, whose members these are, with `value` under `key`: in the place of the member that
 // counts, else behind the last one. Every other byte stays.
