@@ -28,6 +28,7 @@ extern "C" {
 typedef struct dualgemm_checkpoint dualgemm_checkpoint;
 typedef struct dualgemm_checkpoint_layer dualgemm_checkpoint_layer;
 typedef struct dualgemm_checkpoint_matrix dualgemm_checkpoint_matrix;
+typedef struct dualgemm_checkpoint_linears dualgemm_checkpoint_linears;
 
 /** Flags of dualgemm_checkpoint_load(); of the other load functions only the last one. */
 enum {
@@ -128,6 +129,40 @@ typedef struct dualgemm_checkpoint_matrix_info {
 DUALGEMM_API dualgemm_status
 dualgemm_checkpoint_matrix_get_info(const dualgemm_checkpoint_matrix* matrix,
                                     dualgemm_checkpoint_matrix_info* info) DUALGEMM_NOEXCEPT;
+
+/**
+ * Every linear layer, sorted by module, as Checkpoint::linear_layers() of checkpoint.hpp: formats
+ * from the tensors, activations from the configs beside them.
+ */
+DUALGEMM_API dualgemm_status dualgemm_checkpoint_list_linears(
+    const dualgemm_checkpoint* checkpoint, dualgemm_checkpoint_linears** linears) DUALGEMM_NOEXCEPT;
+/** Null is legal. Texts that get_info() gave end here. */
+DUALGEMM_API void dualgemm_checkpoint_linears_free(dualgemm_checkpoint_linears* linears)
+    DUALGEMM_NOEXCEPT;
+/** 0 for null. */
+DUALGEMM_API int64_t dualgemm_checkpoint_linears_count(const dualgemm_checkpoint_linears* linears)
+    DUALGEMM_NOEXCEPT;
+
+/** Minimum struct_size: 104. Texts are never null. */
+typedef struct dualgemm_checkpoint_linear_info {
+  uint64_t struct_size;
+  int64_t n;                 /**< rows: outputs */
+  int64_t k;                 /**< columns: inputs */
+  int64_t experts;           /**< > 0: its tensors hold so many matrices */
+  int64_t bytes;             /**< of its data and scales in the files */
+  int64_t block_rows;        /**< of a block of scales; 0: it has none */
+  int64_t block_cols;        /**< of a block or a group; 0: it has none */
+  const char* module;        /**< what load_matrix() takes */
+  const char* format;        /**< "float", "nvfp4", "mxfp4", "fp8", "mxfp8", "other" */
+  const char* granularity;   /**< "tensor", "channel", "block", "group", "" */
+  const char* activations;   /**< "none", "static", "dynamic", "local" */
+  const char* description;   /**< of "other", for people */
+  const char* contradiction; /**< what the config says instead, "": nothing; the tensors count */
+} dualgemm_checkpoint_linear_info;
+/** index: from 0 to count - 1, else DUALGEMM_ERROR_INVALID_ARGUMENT. */
+DUALGEMM_API dualgemm_status
+dualgemm_checkpoint_linears_get_info(const dualgemm_checkpoint_linears* linears, int64_t index,
+                                     dualgemm_checkpoint_linear_info* info) DUALGEMM_NOEXCEPT;
 
 #ifdef __cplusplus
 }

@@ -98,6 +98,22 @@ struct CheckpointEntry {
   int64_t experts = 0;  // > 0: so many in one tensor; load() needs CheckpointOptions::expert
 };
 
+// A linear layer of any format: what its tensors are, and what the model's configs say of it.
+struct CheckpointLinear {
+  std::string module;  // what load_matrix() takes
+  int64_t n = 0, k = 0;
+  int64_t experts = 0;      // > 0: its tensors hold so many matrices
+  int64_t bytes = 0;        // of its data and scales in the files
+  std::string format;       // "float", "nvfp4", "mxfp4", "fp8", "mxfp8" or "other"
+  std::string granularity;  // of its scales: "tensor", "channel", "block", "group"; "": none
+  int64_t block_rows = 0, block_cols = 0;  // of a block; of a group its columns
+  // The input's: "none" (16 bits), "static", "dynamic" or "local", by the config, else by whether
+  // the file has an input scale.
+  std::string activations;
+  std::string description;    // of "other", for people: "I8", "int of 4 bits, group of 128"
+  std::string contradiction;  // what the config says instead; the tensors count
+};
+
 // An open checkpoint. Immutable; copies share it.
 class Checkpoint {
  public:
@@ -119,6 +135,13 @@ class Checkpoint {
   // A linear layer by the name of its module: "model.layers.0.self_attn.q_proj".
   Expected<CheckpointMatrix> load_matrix(const std::string& module,
                                          const CheckpointOptions& options = {}) const;
+
+  // Every linear layer, sorted by module; embeddings, norms and convolutions are none. Formats are
+  // those of the tensors; config.json and hf_quant_config.json beside them (compressed-tensors'
+  // config_groups, ModelOpt's quantized_layers, quant_method mxfp4 and fp8) say the activations.
+  // kCorruptFile: a config that contradicts its format; kUnsupported: one that asks for what is not
+  // computed, as transforms of activations.
+  Expected<std::vector<CheckpointLinear>> linear_layers() const;
 
   // How many experts load() finds below `prefix`: slices of one tensor, or modules of their own at
   // PREFIX or PREFIX.experts. kNotFound says where experts are.

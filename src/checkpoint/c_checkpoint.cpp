@@ -17,6 +17,10 @@ struct dualgemm_checkpoint_matrix {
   CheckpointMatrix matrix;
 };
 
+struct dualgemm_checkpoint_linears {
+  std::vector<CheckpointLinear> layers;
+};
+
 namespace {
 
 const CheckpointEntry* entry(const dualgemm_checkpoint* checkpoint, int64_t index) noexcept {
@@ -31,6 +35,7 @@ constexpr int32_t kFlagsOfLayers = DUALGEMM_CHECKPOINT_UP_FIRST |
                                    DUALGEMM_CHECKPOINT_ALLOW_NAN;
 constexpr int32_t kFlagsOfMatrices = DUALGEMM_CHECKPOINT_ALLOW_NAN;
 constexpr uint64_t kMinInfoSize = sizeof(dualgemm_checkpoint_layer_info);
+constexpr uint64_t kMinLinearInfoSize = sizeof(dualgemm_checkpoint_linear_info);
 constexpr uint64_t kMinMatrixInfoSize = sizeof(dualgemm_checkpoint_matrix_info);
 // The least struct_size of a caller who knows of biases.
 constexpr uint64_t kProblemWithBias = offsetof(dualgemm_problem, bias) + 2 * sizeof(int32_t);
@@ -253,6 +258,55 @@ dualgemm_status dualgemm_checkpoint_matrix_get_info(
     info->input_scale = from.input_scale().value_or(0.0f);
     info->type = static_cast<int32_t>(from.type());
     info->scale_layout = static_cast<int32_t>(from.scale_layout());
+    return {};
+  });
+}
+
+dualgemm_status dualgemm_checkpoint_list_linears(const dualgemm_checkpoint* checkpoint,
+                                                 dualgemm_checkpoint_linears** linears) noexcept {
+  return capi::guarded([&]() -> Status {
+    DUALGEMM_TRY(require_handle(linears, "linears"));
+    DUALGEMM_TRY(capi::require(checkpoint, "checkpoint"));
+    Expected<std::vector<CheckpointLinear>> layers = checkpoint->checkpoint.linear_layers();
+    if (!layers) return layers.status();
+    *linears = new dualgemm_checkpoint_linears{*std::move(layers)};
+    return {};
+  });
+}
+
+void dualgemm_checkpoint_linears_free(dualgemm_checkpoint_linears* linears) noexcept {
+  delete linears;
+}
+
+int64_t dualgemm_checkpoint_linears_count(const dualgemm_checkpoint_linears* linears) noexcept {
+  return linears == nullptr ? 0 : static_cast<int64_t>(linears->layers.size());
+}
+
+dualgemm_status dualgemm_checkpoint_linears_get_info(
+    const dualgemm_checkpoint_linears* linears, int64_t index,
+    dualgemm_checkpoint_linear_info* info) noexcept {
+  return capi::guarded([&]() -> Status {
+    DUALGEMM_TRY(capi::require(linears, "linears"));
+    DUALGEMM_TRY(capi::require(info, "info"));
+    DUALGEMM_TRY(capi::check_struct_size("info", info->struct_size, kMinLinearInfoSize));
+    const int64_t count = dualgemm_checkpoint_linears_count(linears);
+    if (index < 0 || index >= count) {
+      return Status::invalid("index", std::to_string(index),
+                             "must be from 0 to " + std::to_string(count - 1));
+    }
+    const CheckpointLinear& from = linears->layers[static_cast<size_t>(index)];
+    info->n = from.n;
+    info->k = from.k;
+    info->experts = from.experts;
+    info->bytes = from.bytes;
+    info->block_rows = from.block_rows;
+    info->block_cols = from.block_cols;
+    info->module = from.module.c_str();
+    info->format = from.format.c_str();
+    info->granularity = from.granularity.c_str();
+    info->activations = from.activations.c_str();
+    info->description = from.description.c_str();
+    info->contradiction = from.contradiction.c_str();
     return {};
   });
 }

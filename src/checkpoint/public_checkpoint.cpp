@@ -2,6 +2,7 @@
 
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/guard.hpp"
+#include "checkpoint/linear_layers.hpp"
 #include "dualgemm/checkpoint.hpp"
 
 namespace dualgemm {
@@ -81,6 +82,35 @@ Expected<CheckpointMatrix> Checkpoint::load_matrix(const std::string& module,
                                                    const CheckpointOptions& options) const {
   return checkpoint::guarded(module, [&] {
     return readable(checkpoint::load_linear(impl_->file, module, layer_options(options)));
+  });
+}
+
+Expected<std::vector<CheckpointLinear>> Checkpoint::linear_layers() const {
+  const std::string& origin = impl_->file.origin();
+  return checkpoint::guarded(origin, [&]() -> Expected<std::vector<CheckpointLinear>> {
+    const std::string folder = checkpoint::folder_of_model(impl_->file);
+    const Expected<checkpoint::ModelQuantization> said =
+        folder.empty() ? checkpoint::ModelQuantization()
+                       : checkpoint::ModelQuantization::read(folder);
+    if (!said) return said.status();
+    std::vector<CheckpointLinear> layers;
+    for (checkpoint::LinearLayer& layer : checkpoint::list_linear_layers(impl_->file, *said)) {
+      CheckpointLinear linear;
+      linear.module = std::move(layer.module);
+      linear.n = layer.n;
+      linear.k = layer.k;
+      linear.experts = layer.experts;
+      linear.bytes = layer.bytes;
+      linear.format = name_of(layer.scheme.format);
+      linear.granularity = name_of(layer.scheme.granularity);
+      linear.block_rows = layer.scheme.rows;
+      linear.block_cols = layer.scheme.cols;
+      linear.activations = name_of(layer.scheme.activations);
+      linear.description = std::move(layer.scheme.description);
+      linear.contradiction = std::move(layer.contradiction);
+      layers.push_back(std::move(linear));
+    }
+    return layers;
   });
 }
 

@@ -107,4 +107,6 @@ def checkpoint_library() -> ctypes.CDLL:
         _checkpoint.dualgemm_checkpoint_layer_experts.restype = ctypes.c_int64
         _checkpoint.dualgemm_checkpoint_close.restype = None
         _checkpoint.dualgemm_checkpoint_layer_free.restype = None
+        _checkpoint.dualgemm_checkpoint_linears_count.restype = ctypes.c_int64
+        _checkpoint.dualgemm_checkpoint_linears_free.restype = None
     return _checkpoint

@@ -158,6 +158,24 @@ class LayerInfo(ctypes.Structure):
     ]
 
 
+class LinearInfo(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint64),
+        ("n", c_int64),
+        ("k", c_int64),
+        ("experts", c_int64),
+        ("bytes", c_int64),
+        ("block_rows", c_int64),
+        ("block_cols", c_int64),
+        ("module", c_char_p),
+        ("format", c_char_p),
+        ("granularity", c_char_p),
+        ("activations", c_char_p),
+        ("description", c_char_p),
+        ("contradiction", c_char_p),
+    ]
+
+
 class MatrixInfo(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint64),

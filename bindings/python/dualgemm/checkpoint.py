@@ -8,7 +8,7 @@ import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from ctypes import byref, c_float, c_int32, c_int64, c_void_p
-from typing import Any, Optional, TypeVar, Union
+from typing import Any, NamedTuple, Optional, TypeVar, Union
 
 import torch
 from torch import Tensor, nn
@@ -20,7 +20,7 @@ from ._floats import check_forward, check_shape
 from ._marking import mark_for_saving
 from ._modules import InputType, NVFP4Linear, check_input_type
 from ._replace import is_inside, matching, put_modules, warn_left
-from ._structs import Buffers, LayerInfo, MatrixInfo, Problem
+from ._structs import Buffers, LayerInfo, LinearInfo, MatrixInfo, Problem
 from .nn import GatedExperts, GatedMLP
 from .weights import LinearWeights, Weights
 
@@ -42,6 +42,22 @@ def _mapped(address: int, dtype: torch.dtype, *shape: int) -> Tensor:
 def _scales(address: int, n: int, k: int, layout: int) -> Tensor:
     shape = (n, k // 16) if layout == 0 else (-(-n // 128) * -(-k // 64) * 512,)
     return _mapped(address, torch.float8_e4m3fn, *shape)
+
+
+class LinearLayer(NamedTuple):
+    """A linear layer of any format: what its tensors are, and what the configs beside them say of it."""
+
+    module: str
+    n: int
+    k: int
+    experts: int  # > 0: its tensors hold so many matrices
+    bytes: int  # of its data and scales in the files
+    format: str  # float, nvfp4, mxfp4, fp8, mxfp8, other
+    granularity: str  # of its scales: tensor, channel, block, group; "": none
+    block: tuple[int, int]  # rows and columns of a block; (0, columns) of a group
+    activations: str  # none, static, dynamic, local
+    description: str  # of "other"
+    contradiction: str  # what the config says instead; the tensors count
 
 
 class _Owned:
@@ -124,6 +140,39 @@ class Checkpoint:
         """Prefixes of layers that have experts: what weights() stacks."""
         parents = {name.rpartition(".")[0] for name in self._layers if re.search(r"experts\.\d+$", name)}
         return sorted(parents | {name for name, experts in self._layers.items() if experts})
+
+    def linear_layers(self) -> list[LinearLayer]:
+        """Every linear layer, sorted by module; embeddings, norms and convolutions are none.
+
+        Formats are those of the tensors; config.json and hf_quant_config.json beside them say the activations. FileError: a
+        config that breaks its format. Unsupported: one that asks for what is not computed, as transforms of activations.
+        """
+        handle = c_void_p()
+        self._check(self._c.dualgemm_checkpoint_list_linears(self._handle, byref(handle)))
+        owned = _Owned(handle, self._c.dualgemm_checkpoint_linears_free)
+        layers = []
+        for index in range(self._c.dualgemm_checkpoint_linears_count(handle)):
+            info = LinearInfo(struct_size=ctypes.sizeof(LinearInfo))
+            self._check(self._c.dualgemm_checkpoint_linears_get_info(handle, c_int64(index), byref(info)))
+            texts = (info.format, info.granularity, info.activations, info.description, info.contradiction)
+            kind, granularity, activations, description, contradiction = (text.decode(errors="replace") for text in texts)
+            layers.append(
+                LinearLayer(
+                    info.module.decode(errors="replace"),
+                    info.n,
+                    info.k,
+                    info.experts,
+                    info.bytes,
+                    kind,
+                    granularity,
+                    (info.block_rows, info.block_cols),
+                    activations,
+                    description,
+                    contradiction,
+                )
+            )
+        owned.close()
+        return layers
 
     @checked
     def experts(self, prefix: str) -> int:
@@ -528,4 +577,4 @@ def from_pretrained(
     return model
 
 
-__all__ = ["Checkpoint", "from_pretrained", "gated_module", "module_names", "open_checkpoint", "prefixes_of"]
+__all__ = ["Checkpoint", "LinearLayer", "from_pretrained", "gated_module", "module_names", "open_checkpoint", "prefixes_of"]
