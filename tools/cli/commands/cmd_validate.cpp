@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "checkpoint/checkpoint.hpp"
 #include "dualgemm/formats.hpp"
 #include "tools/cli/commands/commands.hpp"
 #include "tools/cli/commands/layer_findings.hpp"
 #include "tools/cli/commands/layer_source.hpp"
+#include "tools/cli/commands/model_report.hpp"
 #include "tools/cli/print/json.hpp"
 #include "tools/cli/print/report.hpp"
 
@@ -62,11 +64,12 @@ Json scales_json(const ScaleReport& report) {
 }
 
 void print_json(const checkpoint::TensorFile& file, const std::vector<LayerFindings>& layers,
-                bool passed) {
+                const std::optional<ModelReport>& model, bool passed) {
   Json json = {{"file", file.origin()},
                {"passed", passed},
                {"tensors", file.tensors().size()},
                {"build", provenance()}};
+  if (model) json["model"] = model_json(*model);
   json["layers"] = Json::array();
   for (const LayerFindings& layer : layers) {
     Json entry = {{"prefix", layer.prefix},
@@ -164,9 +167,14 @@ int execute(const ValidateCommand& command) {
   for (const LayerFindings& layer : layers)
     passed = talk_about(layer, command.strict, lines) && passed;
   lines.finish();
+  // One layer of it is asked for: the model around it is not looked at.
+  const std::optional<ModelReport> model =
+      command.prefix.empty() ? report_model(*file) : std::nullopt;
+  if (model && !command.json) print_model(*model);
+  passed = passed && (!model || model->errors.empty());
   const auto runnable = std::count_if(
       layers.begin(), layers.end(), [](const LayerFindings& layer) { return layer.is_runnable(); });
-  command.json ? print_json(*file, layers, passed) : print_table(*file, layers);
+  command.json ? print_json(*file, layers, model, passed) : print_table(*file, layers);
   talk(fmt::format("{}; {}", passed ? "sound" : "not sound",
                    layers.empty()
                        ? "no gated MLP layer in it that `run` could use"
