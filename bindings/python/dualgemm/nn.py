@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from ._arguments import checked
 from ._errors import InvalidArgument, Unsupported, printable
+from ._fp8 import FP8Linear
 from ._floats import float_experts, float_mlp, is_experts
 from ._library import parse
 from ._marking import mark_for_saving
@@ -437,4 +438,4 @@ def replace_mlps(model: nn.Module, *, match: Optional[str] = None, skip: Sequenc
     return list(replaced)
 
 
-__all__ = ["GatedExperts", "GatedMLP", "NVFP4Linear", "PackedModule", "finalize", "replace_mlps"]
+__all__ = ["FP8Linear", "GatedExperts", "GatedMLP", "NVFP4Linear", "PackedModule", "finalize", "replace_mlps"]

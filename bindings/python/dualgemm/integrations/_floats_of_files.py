@@ -12,8 +12,9 @@ import torch
 from safetensors import safe_open
 from torch import Tensor, nn
 
-from .._errors import FileError
-from ..checkpoint import module_names
+from .._errors import FileError, InvalidArgument
+from .._fp8 import FP8Linear
+from ..checkpoint import LinearLayer, module_names
 
 FLOATS = (torch.float32, torch.bfloat16, torch.float16)
 # Names of the modules of one expert: gate, up, down.
@@ -95,6 +96,40 @@ class FloatFiles:
                 made[expert, index * rows : (index + 1) * rows] = tensor
             return made
         return None
+
+    def module_of(self, name: str) -> str:
+        """The files' name of a model's linear layer; "" where they have no weight for it."""
+        return self._key_of.get(f"{name}.weight", "").removesuffix(".weight")
+
+    def fp8_linear(self, linear: nn.Linear, layer: LinearLayer, dtype: torch.dtype, device: torch.device) -> FP8Linear:
+        """What stands for ``linear``, whose bias was loaded; ``layer``: what the files have of it."""
+        names = [f"{layer.module}.{end}" for end in ("weight", "weight_scale", "weight_scale_inv", "input_scale")]
+        found = {
+            name.rpartition(".")[2]: tensor for name, tensor in self._tensors([name for name in names if name in self._where])
+        }
+        weight = found["weight"]
+        if (layer.n, layer.k) != (linear.out_features, linear.in_features):
+            raise FileError(
+                layer.module,
+                f"{layer.n} x {layer.k}",
+                f"must be {linear.out_features} x {linear.in_features}, as config.json says",
+            )
+        scales = found.get("weight_scale", found.get("weight_scale_inv"))
+        if scales is None:
+            raise FileError(layer.module, "FP8 without scales", "must have a weight_scale")
+        block = {"block": layer.block, "group": (1, layer.block[1])}.get(layer.granularity, (0, 0))
+        try:
+            return FP8Linear(
+                weight.to(device),
+                scales.to(device),
+                block=block,
+                bias=None if linear.bias is None else linear.bias.detach(),
+                activations="dynamic" if layer.activations == "local" else layer.activations,  # type: ignore[arg-type]
+                input_scale=found.get("input_scale"),
+                dtype=dtype,
+            )
+        except InvalidArgument as error:
+            raise FileError(f"{layer.module}.{error.argument}", error.observed, error.rule) from None
 
     def seen(self, name: str) -> Optional[str]:
         """What the files have of a tensor that was not taken; None: nothing."""

@@ -88,9 +88,14 @@ class _Loading:
             set_module(self.model, name, made)
             self.replaced.append(name)
 
-    def linears(self) -> None:
+    def linears(self, files: FloatFiles) -> None:
+        schemes = {layer.module: layer for layer in self.checkpoint.linear_layers()}
         for name, module in list(self.model.named_modules()):
             if not isinstance(module, nn.Linear) or not _is_missing(module):
+                continue
+            layer = schemes.get(files.module_of(name))
+            if layer is not None and layer.format in ("fp8", "mxfp8"):
+                set_module(self.model, name, files.fp8_linear(module, layer, self.dtype, self.device))
                 continue
             try:
                 linear = self.checkpoint.linear(name, device=self.device, prepare=False)
@@ -202,7 +207,7 @@ def _load_checkpoint(
         loading = _Loading(model, checkpoint, place, dtype, input_dtype)
         loading.mlps(max_input_scale)
         files.load(model, dtype, place)
-        loading.linears()
+        loading.linears(files)
     model.tie_weights()
     loading.check_complete(folder, files)
     warn_left({name: f"matrix by matrix: {reason}" for name, reason in loading.plain_matrices.items()}, stacklevel=5)

@@ -17,6 +17,7 @@ from transformers.quantizers.base import HfQuantizer
 from transformers.utils.quantization_config import QuantizationConfigMixin
 
 from .._errors import DualGemmError, FileError, Unsupported
+from .._fp8 import FP8Linear
 from .._modules import SAVED_KINDS, PackedModule
 from .._replace import put_modules
 
@@ -34,6 +35,12 @@ def _dtype(name: Any) -> torch.dtype:
     return found
 
 
+def _buffers(module: nn.Module) -> dict[str, list[Any]]:
+    return {
+        key: [_dtype_name(buffer.dtype), list(buffer.shape)] for key, buffer in module._buffers.items() if buffer is not None
+    }
+
+
 def _described(name: str, module: nn.Module) -> dict[str, Any]:
     if isinstance(module, nn.Linear):
         return {
@@ -43,6 +50,8 @@ def _described(name: str, module: nn.Module) -> dict[str, Any]:
             "bias": module.bias is not None,
             "dtype": _dtype_name(module.weight.dtype),
         }
+    if type(module) is FP8Linear:
+        return {"kind": "FP8Linear", "buffers": _buffers(module)} | module.saved_arguments()
     kind = type(module).__name__
     if not isinstance(module, PackedModule) or SAVED_KINDS.get(kind) is not type(module):
         raise Unsupported(
@@ -55,11 +64,7 @@ def _described(name: str, module: nn.Module) -> dict[str, Any]:
         "experts": module.shape.experts,
         "input_dtype": module.input_dtype,
         "a_dtype": _dtype_name(module.a_dtype),
-        "buffers": {
-            key: [_dtype_name(buffer.dtype), list(buffer.shape)]
-            for key, buffer in module._buffers.items()
-            if buffer is not None
-        },
+        "buffers": _buffers(module),
     }
     down = module._modules.get("down")
     return made | module.saved_arguments() | ({} if down is None else {"down": _described(f"{name}.down", down)})
@@ -67,7 +72,7 @@ def _described(name: str, module: nn.Module) -> dict[str, Any]:
 
 def description(model: nn.Module) -> dict[str, Any]:
     """What config.json says of the modules of this package in ``model``."""
-    found = {name: module for name, module in model.named_modules() if isinstance(module, PackedModule)}
+    found = {name: module for name, module in model.named_modules() if isinstance(module, (PackedModule, FP8Linear))}
     outer = {name: module for name, module in found.items() if name.rpartition(".")[0] not in found}
     return {"quant_method": METHOD, "modules": {name: _described(name, module) for name, module in outer.items()}}
 
@@ -77,9 +82,13 @@ def _built(described: dict[str, Any]) -> nn.Module:
     if described["kind"] == "Linear":
         n, k = int(described["n"]), int(described["k"])
         return nn.Linear(k, n, bias=bool(described["bias"]), device="meta", dtype=_dtype(described["dtype"]))
-    made = SAVED_KINDS[described["kind"]].from_saved(described, _built, input_dtype=described["input_dtype"], device="meta")
-    made.a_dtype = _dtype(described["a_dtype"])
     buffers = described["buffers"]
+    made: Any
+    if described["kind"] == "FP8Linear":
+        made = FP8Linear.from_saved(described)
+    else:
+        made = SAVED_KINDS[described["kind"]].from_saved(described, _built, input_dtype=described["input_dtype"], device="meta")
+        made.a_dtype = _dtype(described["a_dtype"])
     for name in list(made._buffers):
         made._buffers[name] = None
         if name in buffers:
@@ -87,7 +96,8 @@ def _built(described: dict[str, Any]) -> nn.Module:
             made._buffers[name] = torch.empty(shape, dtype=_dtype(dtype), device="meta")
     if unknown := sorted(set(buffers) - set(made._buffers)):
         raise FileError("quantization_config", f"buffer {unknown[0]}", f"must be one of {', '.join(made._buffers)}")
-    made._put_absent_last()
+    if isinstance(made, PackedModule):
+        made._put_absent_last()
     return made
 
 
