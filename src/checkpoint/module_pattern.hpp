@@ -27,7 +27,8 @@ class ModulePattern {
   // transformers' lists of what is left alone: the same, and the end of a name ("lm_head").
   static ModulePattern of_exclusion(std::string_view text);
 
-  // How strongly it claims the linear layer `module`; modules that are none have no place in a checkpoint's tables.
+  // How strongly it claims the linear layer `module`; modules that are none have no place in a
+  // checkpoint's tables.
   ModuleMatch match(std::string_view module) const;
 
   static constexpr size_t kMostBytes = 1024, kMostGroups = 64;
