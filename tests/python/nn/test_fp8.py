@@ -12,11 +12,11 @@ HAS_FP8 = DEVICE == "cuda" and torch.cuda.get_device_capability() >= (8, 9)
 
 def matrix(n: int, k: int, form: str) -> tuple[torch.Tensor, torch.Tensor, tuple[int, int], torch.Tensor]:
     """Codes, scales, sides of a block, and the values in double."""
-    noise = torch.Generator().manual_seed(n + k)
-    codes = (torch.randn(n, k, generator=noise) * 60).clamp(-448, 448).to(E4M3)
+    noise = torch.Generator("cpu").manual_seed(n + k)
+    codes = (torch.randn(n, k, generator=noise, device="cpu") * 60).clamp(-448, 448).to(E4M3)
     block = (128, 128) if form == "block" else (0, 0)
     shape = {"tensor": (1,), "channel": (n, 1), "block": (-(-n // 128), -(-k // 128))}[form]
-    scales = torch.rand(shape, generator=noise) * 1e-3 + 1e-4
+    scales = torch.rand(shape, generator=noise, device="cpu") * 1e-3 + 1e-4
     wide = scales.double()
     if form == "block":
         wide = wide.repeat_interleave(128, 0)[:n].repeat_interleave(128, 1)[:, :k]
@@ -38,14 +38,18 @@ def test_every_element(form: str, activations: str, rows: int) -> None:
     static = torch.tensor([0.02], device=DEVICE)
     layer = dg.nn.FP8Linear(codes, scales, block=block, bias=bias, activations=activations, input_scale=static)
     assert (layer.product == "fp8") == (HAS_FP8 and activations != "none" and form != "block")
-    x = torch.randn(rows, k, generator=torch.Generator().manual_seed(rows)).bfloat16()
+    x = torch.randn(rows, k, generator=torch.Generator("cpu").manual_seed(rows), device="cpu").bfloat16()
     got = layer(x.to(DEVICE)).double().cpu()
     assert got.shape == (rows, n)
     if rows == 0:
         return
     read = x.double()
     if layer.product == "fp8":  # the input as it is quantised: once by a rule of its own
-        scale = torch.tensor(0.02).double() if activations == "static" else read.abs().amax(-1, keepdim=True).float() / 448
+        scale = (
+            torch.tensor(0.02, device="cpu").double()
+            if activations == "static"
+            else read.abs().amax(-1, keepdim=True).float() / 448
+        )
         read = (x.float() / scale.float()).clamp(-448, 448).to(E4M3).double() * scale.double()
     want = read @ exact.T + bias.double().cpu()
     # Sums in FP32 (of an FP8 product on Hopper in 14 bits), rounded to bf16 once, by blocks once a block, and after the bias.

@@ -21,6 +21,15 @@ bool is_left_over(const fs::path& path) {
   return path.filename().string().find(".dualgemm-") != std::string::npos;
 }
 
+// Beside this program where it was copied to another machine, else where it was built.
+std::string library_of_faults() {
+  const std::filesystem::path built = DUALGEMM_FILE_FAULTS_PATH;
+  std::error_code ignored;
+  const std::filesystem::path beside =
+      std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / built.filename();
+  return std::filesystem::exists(beside, ignored) ? beside.string() : built.string();
+}
+
 class Interrupted : public CliTest {
  protected:
   Contents contents() const {
@@ -42,7 +51,7 @@ class Interrupted : public CliTest {
     return names;
   }
   ProgramResult run_with(const Arguments& arguments, Arguments faults) const {
-    faults.push_back("LD_PRELOAD=" DUALGEMM_FILE_FAULTS_PATH);
+    faults.push_back("LD_PRELOAD=" + library_of_faults());
     return run(arguments, faults);
   }
   // The folder as `before` has it.
