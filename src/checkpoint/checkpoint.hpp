@@ -57,6 +57,7 @@ struct Weight {
   DataType type = DataType::kF32;  // kE2M1 for all conventions but kPlain
   int64_t n = 0, k = 0;            // rows, columns
   int64_t experts = 0;             // 0: one matrix; else `data` holds so many
+  bool from_mxfp4 = false;         // the file has MXFP4 (mxfp4.hpp), as which it is NVFP4 here
   bool k_outer = false;            // experts only: codes [k/2, n], scales [k/16, n] of each
   std::span<const std::byte>
       data;  // codes [n, k/2], values [n, k] (maybe unaligned), or kGgml blocks [n, k/64*36]
@@ -131,14 +132,16 @@ struct MlpLayer {
   LayerOperand gate, up;
   std::optional<float> dequant_input_scale;  // of A
   std::vector<float> gate_bias, up_bias;     // [n] each, or both empty: none
-  std::string alternating_bias;  // gpt-oss's tensor beside weights that are not read; empty: none
-  TensorFile memory;             // keeps alive what the spans point into
+  bool from_mxfp4 = false;                   // either: the file has MXFP4
+  TensorFile memory;                         // keeps alive what the spans point into
 };
 
 // Reads Gate and Up below PREFIX: gate_proj and up_proj, w1 and w3 (Mixtral), ffn_gate and ffn_up
 // (GGUF), or one tensor that stacks them, gate_up_proj, w13, ffn_gate_up. With options.expert: that
 // one of PREFIX's experts, which are modules PREFIX.E or PREFIX.experts.E (see find_experts), or
-// slices of tensors of three extents. kGgml blocks are unpacked into memory the layer owns;
+// slices of tensors of three extents. Rows of Gate and Up alternate where gpt-oss's names say so,
+// NAME_blocks or NAME_bias beside a stacked tensor of experts. MXFP4 is converted, exactly, or
+// kUnsupported where its exponents lie too far apart (mxfp4.hpp). kGgml blocks are unpacked into memory the layer owns;
 // everything else stays where it lies in the file. A block scale that is NaN is kCorruptFile, here
 // and in load_down_projection() and load_linear(), unless options.weight.allow_nan; padding may be
 // anything.
@@ -175,9 +178,8 @@ Status make_readable(DownProjection& down);
 // The same as for a layer: unsupported unless it is NVFP4; low nibble = even k.
 Status make_runnable(DownProjection& down);
 
-// ok, or why run() cannot compute this layer, and what would help: weights that are not NVFP4, or
-// rows of Gate and Up that alternate.
-Status check_runnable(const TensorFile& file, const MlpLayer& layer);
+// ok, or why run() cannot compute this layer, and what would help: weights that are not NVFP4.
+Status check_runnable(const MlpLayer& layer);
 
 // Makes the layer fit for run(): low nibble = even k, values of kPlain aligned to their size.
 // Copies only what needs it.

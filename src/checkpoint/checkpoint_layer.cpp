@@ -10,6 +10,7 @@
 #include "checkpoint/guard.hpp"
 #include "checkpoint/layer_names.hpp"
 #include "checkpoint/layer_operand.hpp"
+#include "checkpoint/mxfp4_weight.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {
@@ -44,6 +45,7 @@ void describe_layer(MlpLayer& layer, const Weight& weight, int64_t n) {
   layer.k = weight.k;
   layer.scale_layout = weight.scale_layout;
   layer.nibble_order = weight.nibble_order;
+  layer.from_mxfp4 = weight.from_mxfp4;
 }
 
 Status load_separate(const TensorFile& file, const std::string& prefix, const LayerModules& modules,
@@ -83,6 +85,45 @@ Status load_separate(const TensorFile& file, const std::string& prefix, const La
   return {};
 }
 
+// The bias of a module, or where the module is a parameter its own; empty: there is none.
+std::string bias_of(const TensorFile& file, const std::string& module) {
+  if (module.empty()) return {};
+  return file.contains(module + "_bias") ? module + "_bias" : module + ".bias";
+}
+
+// gpt-oss's marks: rows of its Gate and Up alternate.
+bool rows_alternate(const TensorFile& file, const LayerModules& modules) {
+  return !modules.stacked.empty() &&
+         (file.contains(modules.stacked + kMxBlocks) || file.contains(modules.stacked + "_bias"));
+}
+
+// Every other row of `rows` rows, from `first` on.
+std::vector<std::byte> every_other(std::span<const std::byte> from, int64_t rows, int64_t first) {
+  const size_t bytes = from.size() / static_cast<size_t>(rows);
+  std::vector<std::byte> out;
+  out.reserve(from.size() / 2);
+  for (auto row = static_cast<size_t>(first); row < static_cast<size_t>(rows); row += 2) {
+    const auto part = from.subspan(row * bytes, bytes);
+    out.insert(out.end(), part.begin(), part.end());
+  }
+  return out;
+}
+
+// The rows first, first + 2, ... of both, in memory of the layer's.
+void take_every_other(const Weight& weight, int64_t first, LayerOperand& operand,
+                      TensorFile& memory) {
+  const auto kept = [&](std::span<const std::byte> from) -> std::span<const std::byte> {
+    auto owner = std::make_shared<const std::vector<std::byte>>(every_other(from, weight.n, first));
+    const std::span<const std::byte> view = *owner;
+    memory.keep_alive(std::move(owner));
+    return view;
+  };
+  operand.data = kept(weight.data);
+  if (weight.scales.empty()) return;
+  const std::span<const std::byte> scales = kept(std::as_bytes(weight.scales));
+  operand.scales = {reinterpret_cast<const uint8_t*>(scales.data()), scales.size()};
+}
+
 Status load_stacked(const TensorFile& file, const std::string& prefix, const LayerModules& modules,
                     const LayerOptions& options, MlpLayer& layer) {
   Expected<Weight> weight =
@@ -93,9 +134,10 @@ Status load_stacked(const TensorFile& file, const std::string& prefix, const Lay
     return Status::error(StatusCode::kCorruptFile, weight->name, fmt::format("{} rows", weight->n),
                          "gate and up stacked must have an even number of rows");
   }
-  if (weight->scale_layout == ScaleLayout::kSwizzled128x4 && half % 128 != 0) {
+  const bool alternate = rows_alternate(file, modules);
+  if (weight->scale_layout == ScaleLayout::kSwizzled128x4 && (alternate || half % 128 != 0)) {
     return Status::unsupported(weight->name, fmt::format("swizzled scales, {} rows each", half),
-                               "halves start inside a 128-row tile: convert the scales to linear");
+                               "rows are cut inside a 128-row tile: convert the scales to linear");
   }
   const std::vector<float>& input = weight->dequant_input_scales;
   Expected<std::optional<float>> input_scale =
@@ -107,6 +149,13 @@ Status load_stacked(const TensorFile& file, const std::string& prefix, const Lay
   layer.stacked = true;
   LayerOperand first = operand_of(*weight, weight->dequant_global_scales.front());
   LayerOperand second = operand_of(*weight, weight->dequant_global_scales.back());
+  if (alternate) {
+    take_every_other(*weight, 0, first, layer.memory);
+    take_every_other(*weight, 1, second, layer.memory);
+    layer.gate = first;
+    layer.up = second;
+    return {};
+  }
   first.data = weight->data.first(weight->data.size() / 2);
   second.data = weight->data.last(weight->data.size() / 2);
   first.scales = weight->scales.first(weight->scales.size() / 2);
@@ -117,29 +166,21 @@ Status load_stacked(const TensorFile& file, const std::string& prefix, const Lay
   return {};
 }
 
-std::string bias_of(const std::string& module) {
-  return module.empty() ? std::string() : module + ".bias";
-}
-
 // Gate's and Up's biases; one that is missing beside the other is zeros, and two of zeros are none.
-// A name that ends in _bias beside a fused tensor is gpt-oss's mark, whatever it holds: rows of its
-// Gate and Up alternate.
 Status load_biases(const TensorFile& file, const LayerModules& modules, const LayerOptions& options,
                    MlpLayer& layer) {
-  for (const std::string& module : {modules.gate, modules.up, modules.stacked}) {
-    const TensorView* marked = module.empty() ? nullptr : file.find(module + "_bias");
-    if (marked != nullptr) layer.alternating_bias = marked->name;
-  }
   Expected<std::vector<float>> gate =
-      load_bias(file, bias_of(modules.gate), layer.n, modules.experts, options.expert);
+      load_bias(file, bias_of(file, modules.gate), layer.n, modules.experts, options.expert);
   if (!gate) return gate.status();
   Expected<std::vector<float>> up =
-      load_bias(file, bias_of(modules.up), layer.n, modules.experts, options.expert);
+      load_bias(file, bias_of(file, modules.up), layer.n, modules.experts, options.expert);
   if (!up) return up.status();
   Expected<std::vector<float>> both =
-      load_bias(file, bias_of(modules.stacked), 2 * layer.n, modules.experts, options.expert);
+      load_bias(file, bias_of(file, modules.stacked), 2 * layer.n, modules.experts, options.expert);
   if (!both) return both.status();
-  if (!both->empty()) {
+  if (!both->empty() && rows_alternate(file, modules)) {
+    for (size_t i = 0; i < both->size(); ++i) (i % 2 == 0 ? *gate : *up).push_back((*both)[i]);
+  } else if (!both->empty()) {
     const auto middle = both->begin() + static_cast<std::ptrdiff_t>(layer.n);
     gate->assign(both->begin(), middle);
     up->assign(middle, both->end());
@@ -184,17 +225,13 @@ Expected<MlpLayer> load_mlp_layer(const TensorFile& file, const std::string& pre
   });
 }
 
-Status check_runnable(const TensorFile& file, const MlpLayer& layer) {
+Status check_runnable(const MlpLayer& layer) {
   if (layer.type != DataType::kE2M1) {
     return Status::unsupported(layer.gate.tensor_name,
                                std::string("weights in ") + dualgemm::name_of(layer.type),
                                "must be NVFP4; `dualgemm quantize` makes it");
   }
-  if (layer.alternating_bias.empty()) return {};
-  return Status::unsupported(fmt::format("{}, tensor '{}'", file.origin(), layer.alternating_bias),
-                             "gpt-oss's fused gate and up",
-                             "their rows alternate: split them into gate_proj and up_proj, each "
-                             "with its .bias");
+  return {};
 }
 
 Status make_runnable(MlpLayer& layer) {

@@ -9,6 +9,7 @@
 #include "checkpoint/checkpoint_tensors.hpp"
 #include "checkpoint/expert_slice.hpp"
 #include "checkpoint/guard.hpp"
+#include "checkpoint/mxfp4_weight.hpp"
 #include "dualgemm/formats.hpp"
 
 namespace dualgemm::checkpoint {
@@ -127,18 +128,9 @@ Expected<GlobalScales> read_global_scales(const TensorFile& file, const std::str
   return scales;
 }
 
-Status say_mxfp4(const TensorFile& file, const std::string& tensor, std::string observed) {
-  return wrong(file, tensor, std::move(observed),
-               "MXFP4 (one power of two for 32 values) is not read; ModelOpt casts it to NVFP4",
-               StatusCode::kUnsupported);
-}
-
 Expected<Convention> find_convention(const TensorFile& file, const std::string& module,
                                      const std::optional<WeightNames>& names, bool ggml,
                                      const WeightOptions& options) {
-  if (file.contains(module + "_blocks")) {  // gpt-oss
-    return say_mxfp4(file, module + "_blocks", describe(*file.find(module + "_blocks")));
-  }
   if (!names) return required(file, module + ".weight", options).status();
   const TensorView& data = *file.find(names->data);
   const ConventionRow& row = row_of(names->convention);
@@ -220,14 +212,10 @@ Status read_data(const TensorFile& file, const TensorView& tensor, Weight& weigh
   return set_k(file, tensor, tensor.shape[weight.k_outer ? 1 : rank - 1], weight);
 }
 
-Status read_block_scales(const TensorFile& file, const TensorView& data,
-                         std::optional<ScaleLayout> wanted, const WeightOptions& options,
-                         Weight& weight) {
+Status read_block_scales(const TensorFile& file, std::optional<ScaleLayout> wanted,
+                         const WeightOptions& options, Weight& weight) {
   const Expected<TensorView> scales = required(file, weight.names.scales, options);
   if (!scales) return scales.status();
-  if (has_mx_scales(data, *scales)) {
-    return say_mxfp4(file, scales->name, describe(*scales));
-  }
   const bool typed = scales->dtype == ElementType::kF8E4M3 || scales->dtype == ElementType::kU8;
   std::span<const int64_t> shape = scales->shape;
   std::optional<ScaleLayout> layout;
@@ -256,9 +244,8 @@ Status read_block_scales(const TensorFile& file, const TensorView& data,
   return {};
 }
 
-Status read_nvfp4(const TensorFile& file, const std::string& module, const TensorView& data,
-                  const WeightOptions& options, const std::optional<int64_t>& expert,
-                  Weight& weight) {
+Status read_nvfp4(const TensorFile& file, const std::string& module, const WeightOptions& options,
+                  const std::optional<int64_t>& expert, Weight& weight) {
   const WeightNames& names = weight.names;
   const ConventionRow& row = row_of(weight.convention);
   if (row.stored == Stored::kCodes) {
@@ -267,7 +254,7 @@ Status read_nvfp4(const TensorFile& file, const std::string& module, const Tenso
     const Expected<NibbleOrder> order = nibble_order_of(file, options);
     if (!order) return order.status();
     weight.nibble_order = *order;
-    DUALGEMM_TRY(read_block_scales(file, data, *layout, options, weight));
+    DUALGEMM_TRY(read_block_scales(file, *layout, options, weight));
   }
   weight.dequant_global_scales = {1.0f};
   const bool are_divisors = row.scalars == ScalarRule::kDivisor;
@@ -336,6 +323,8 @@ ElementType plain_type(DataType type) {
 Expected<Weight> load_weight_part(const TensorFile& file, const std::string& module,
                                   const WeightOptions& options,
                                   const std::optional<int64_t>& expert) {
+  if (const std::optional<WeightNames> mxfp4 = find_mxfp4(file, module))
+    return load_mxfp4(file, *mxfp4, options, expert);
   const Expected<GgmlBlocks> ggml = ggml_blocks_of(file, options);
   if (!ggml) return ggml.status();
   const std::optional<WeightNames> names = find_names(file, module);
@@ -356,7 +345,7 @@ Expected<Weight> load_weight_part(const TensorFile& file, const std::string& mod
   if (is_slice) DUALGEMM_TRY(check_expert_of(weight, *expert));
   const bool nvfp4 = is_nvfp4(row_of(*convention));
   if (nvfp4) {
-    DUALGEMM_TRY(read_nvfp4(file, module, data, options, expert, weight));
+    DUALGEMM_TRY(read_nvfp4(file, module, options, expert, weight));
   } else {
     weight.dequant_global_scales = {1.0f};
   }

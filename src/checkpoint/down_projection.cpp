@@ -6,6 +6,7 @@
 #include "checkpoint/guard.hpp"
 #include "checkpoint/layer_names.hpp"
 #include "checkpoint/layer_operand.hpp"
+#include "checkpoint/mxfp4_weight.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {
@@ -81,7 +82,7 @@ bool has_down_projection(const TensorFile& file, const std::string& prefix,
       if (end != nullptr && file.contains(down + end)) return true;
     }
   }
-  for (const char* end : {"_blocks", "_scales", "_bias"}) {  // gpt-oss
+  for (const char* end : {kMxBlocks, kMxScales, "_bias"}) {
     if (file.contains(down + end)) return true;
   }
   return any_below(down + ".") || any_below(down.substr(0, last) + "_" + down.substr(last) + "_");

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "checkpoint/checkpoint_tensors.hpp"
+#include "checkpoint/mxfp4_weight.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {
@@ -33,21 +34,19 @@ constexpr std::array kExpertPlaces = {"", "experts", "mlp.experts", "feed_forwar
                                       "block_sparse_moe.experts"};
 
 bool has_weight(const TensorFile& file, const std::string& module) {
-  return find_names(file, module).has_value() || file.contains(module + "_blocks");
+  return find_names(file, module).has_value() || file.contains(module + kMxBlocks);
 }
 
 int64_t experts_of(const TensorFile& file, const std::string& module) {
   const std::optional<WeightNames> names = find_names(file, module);
-  const TensorView* data = file.find(names ? names->data : module + "_blocks");
-  if (data == nullptr) return 0;
-  const bool fused = data->shape.size() == 3 || (!names && data->shape.size() == 4);
-  return fused ? data->shape[0] : 0;
+  const TensorView* data = file.find(names ? names->data : module + kMxBlocks);
+  return data == nullptr ? 0 : experts_in(*data);
 }
 
 // The module of a tensor that stands beside its data by all conventions: where the data lack, the
 // layer is broken, not absent.
 std::optional<std::string> module_of_part(const std::string& name) {
-  if (auto module = module_before(name, "_blocks", false)) return module;  // gpt-oss
+  if (auto module = module_before(name, kMxBlocks, false)) return module;
   std::optional<std::string> found;
   size_t longest = 0;  // suffix: one may end in another
   for (const ConventionRow& row : conventions()) {

@@ -7,6 +7,7 @@
 #include "checkpoint/checkpoint_tensors.hpp"
 #include "checkpoint/corrupt.hpp"
 #include "checkpoint/expert_slice.hpp"
+#include "checkpoint/mxfp4_weight.hpp"
 #include "dualgemm/formats.hpp"
 
 namespace dualgemm::checkpoint {
@@ -92,7 +93,7 @@ Expected<Weight> load_matrix(const TensorFile& file, const std::string& module, 
                            "take one of them (--expert 0) or all (--experts)");
   }
   const TensorView& data = *file.find(weight->name);
-  const int64_t held = data.shape.size() == 3 ? data.shape[0] : 0;
+  const int64_t held = experts_in(data);
   if (held != experts) {
     return corrupt(
         fmt::format("{}, tensor '{}'", file.origin(), data.name), format_shape(data.shape),

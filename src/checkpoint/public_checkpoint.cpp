@@ -63,7 +63,7 @@ Expected<CheckpointLayer> Checkpoint::load(const std::string& prefix,
     Expected<checkpoint::MlpLayer> layer =
         checkpoint::load_mlp_layer(impl_->file, prefix, layer_options(options));
     if (!layer) return layer.status();
-    DUALGEMM_TRY(checkpoint::check_runnable(impl_->file, *layer));
+    DUALGEMM_TRY(checkpoint::check_runnable(*layer));
     DUALGEMM_TRY(checkpoint::make_runnable(*layer));
     auto impl = std::make_shared<CheckpointLayer::Impl>();
     impl->layer = *std::move(layer);

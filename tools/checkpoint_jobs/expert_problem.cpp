@@ -87,7 +87,7 @@ Status load_experts(const TensorFile& file, const LayerSource& source, ExpertPro
     options.expert = expert;
     Expected<MlpLayer> layer = load_mlp_layer(file, out.prefix, options);
     if (!layer) return layer.status();
-    DUALGEMM_TRY(check_runnable(file, *layer));
+    DUALGEMM_TRY(check_runnable(*layer));
     DUALGEMM_TRY(make_runnable(*layer));
     if (expert == 0) {
       weights.n = layer->n;

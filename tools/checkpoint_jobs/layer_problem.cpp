@@ -23,7 +23,7 @@ Status load_weights(const LayerSource& source, LayerProblem& out) {
   options.weight.allow_nan = source.allow_nan;
   Expected<checkpoint::MlpLayer> layer = checkpoint::load_mlp_layer(*file, *prefix, options);
   if (!layer) return layer.status();
-  DUALGEMM_TRY(check_runnable(*file, *layer));
+  DUALGEMM_TRY(check_runnable(*layer));
   DUALGEMM_TRY(checkpoint::make_runnable(*layer));
   out.prefix = *prefix;
   out.layer = *std::move(layer);

@@ -24,7 +24,7 @@ Expected<Projections> load_projections(const TensorFile& file, const std::string
                                        const LayerOptions& options) {
   Expected<MlpLayer> layer = load_mlp_layer(file, prefix, options);
   if (!layer) return layer.status();
-  DUALGEMM_TRY(check_runnable(file, *layer));
+  DUALGEMM_TRY(check_runnable(*layer));
   DUALGEMM_TRY(make_runnable(*layer));
   Expected<DownProjection> down = load_down_projection(file, prefix, options);
   if (!down) return down.status();

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from . import _gpt_oss as gpt_oss
 from . import _probes as probes
 from ._errors import InvalidArgument
 
@@ -205,6 +206,10 @@ def is_experts(module: nn.Module) -> bool:
 
 def check_shape(module: nn.Module, n: int, k: int) -> None:
     """Refuses matrices of a gated MLP or of experts that are not n x k; they are float, or not there yet."""
+    if is_experts(module) and gpt_oss.is_gpt_oss(module):
+        if gpt_oss.extents(module) != (n, k):
+            raise InvalidArgument("model", f"{list(gpt_oss.extents(module))}", f"must be {n} x {k} as in the checkpoint")
+        return
     names = () if is_experts(module) else linear_names(module)
     both = 1 if len(names) == 3 else 2
     first: Any = getattr(module, names[0]).weight if names else module.gate_up_proj
@@ -217,6 +222,8 @@ def check_shape(module: nn.Module, n: int, k: int) -> None:
 def check_forward(module: nn.Module) -> str:
     """The activation of a gated MLP or of experts, which must compute that and nothing else. For a module on the meta device a
     small copy with random weights is probed."""
+    if is_experts(module) and gpt_oss.is_gpt_oss(module):
+        return gpt_oss.check(module, _hidden)
     read = float_experts if is_experts(module) else float_mlp
     if any(parameter.device.type == "meta" for parameter in module.parameters()):
         names = () if is_experts(module) else linear_names(module)

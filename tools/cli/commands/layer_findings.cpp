@@ -96,11 +96,12 @@ class LayerReader {
       layer = std::move(with_max);
     }
     findings.kind =
-        std::string(checkpoint::name_of(layer->convention)) + (layer->stacked ? ", stacked" : "");
+        std::string(layer->from_mxfp4 ? "mxfp4" : checkpoint::name_of(layer->convention)) +
+        (layer->stacked ? ", stacked" : "");
     findings.type = layer->type;
     findings.n = layer->n;
     findings.k = layer->k;
-    if (const Status status = checkpoint::check_runnable(file_, *layer); !status.ok())
+    if (const Status status = checkpoint::check_runnable(*layer); !status.ok())
       refuse("", status, prefix, findings);
     if (layer->type == DataType::kE2M1) {
       DUALGEMM_TRY(inspect(layer->gate, layer->scale_layout, layer->n, layer->k, findings.gate));

@@ -26,7 +26,9 @@ constexpr size_t kMostNames = 20;
 
 std::string refusal_of(checkpoint::LayerKind kind, const LinearScheme& scheme) {
   const bool is_fp8 = scheme.format == LinearFormat::kFp8 || scheme.format == LinearFormat::kMxfp8;
-  if (scheme.format == LinearFormat::kFloat || scheme.format == LinearFormat::kNvfp4) return {};
+  if (scheme.format == LinearFormat::kFloat || scheme.format == LinearFormat::kNvfp4 ||
+      scheme.format == LinearFormat::kMxfp4)
+    return {};
   // Experts' matrices are multiplied in one grouped product, which torch has not for FP8.
   if (is_fp8 && kind != checkpoint::LayerKind::kExperts) return {};
   return "load() does not read " + text_of(scheme);

@@ -131,10 +131,12 @@ class FloatFiles:
         except InvalidArgument as error:
             raise FileError(f"{layer.module}.{error.argument}", error.observed, error.rule) from None
 
+    def refused(self, name: str) -> Optional[str]:
+        """Why a tensor of this name, which the files have, was not taken; None: they have none, or it was."""
+        return self._refused.get(name)
+
     def seen(self, name: str) -> Optional[str]:
-        """What the files have of a tensor that was not taken; None: nothing."""
-        if name in self._refused:
-            return self._refused[name]
+        """What the files have near a tensor that was not taken; None: nothing."""
         parent, _, last = name.rpartition(".")
         near = [key for key in self._where if parent and re.match(rf"{re.escape(parent)}\.", key)]
         return f"the files have {len(near)} tensors there, such as {near[0]}" if near else None

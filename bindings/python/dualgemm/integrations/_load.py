@@ -120,7 +120,7 @@ class _Loading:
         told = []
         for name in missing[:5]:
             owner = name.rpartition(".")[0]
-            reason = files.seen(name) or self.reasons.get(owner) or "not in the files"
+            reason = files.refused(name) or self.reasons.get(owner) or files.seen(name) or "not in the files"
             told.append(f"{printable(name, 200)} ({printable(reason, 300)})")
         raise FileError(
             str(folder),
