@@ -124,8 +124,8 @@ class Checkpoint {
   const std::vector<CheckpointEntry>& layers() const noexcept;
 
   // kNotFound lists near names; kUnsupported: the layer is sound, but run() cannot use it (weights
-  // that are neither NVFP4 nor MXFP4 that is exact as NVFP4); kCorruptFile: tensors that contradict each other, or a
-  // scale that is NaN or infinite.
+  // that are neither NVFP4 nor MXFP4 that is exact as NVFP4); kCorruptFile: tensors that contradict
+  // each other, or a scale that is NaN or infinite.
   Expected<CheckpointLayer> load(const std::string& prefix,
                                  const CheckpointOptions& options = {}) const;
 

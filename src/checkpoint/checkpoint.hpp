@@ -141,10 +141,10 @@ struct MlpLayer {
 // one of PREFIX's experts, which are modules PREFIX.E or PREFIX.experts.E (see find_experts), or
 // slices of tensors of three extents. Rows of Gate and Up alternate where gpt-oss's names say so,
 // NAME_blocks or NAME_bias beside a stacked tensor of experts. MXFP4 is converted, exactly, or
-// kUnsupported where its exponents lie too far apart (mxfp4.hpp). kGgml blocks are unpacked into memory the layer owns;
-// everything else stays where it lies in the file. A block scale that is NaN is kCorruptFile, here
-// and in load_down_projection() and load_linear(), unless options.weight.allow_nan; padding may be
-// anything.
+// kUnsupported where its exponents lie too far apart (mxfp4.hpp). kGgml blocks are unpacked into
+// memory the layer owns; everything else stays where it lies in the file. A block scale that is NaN
+// is kCorruptFile, here and in load_down_projection() and load_linear(), unless
+// options.weight.allow_nan; padding may be anything.
 Expected<MlpLayer> load_mlp_layer(const TensorFile& file, const std::string& prefix,
                                   const LayerOptions& options = {});
 

@@ -1,5 +1,5 @@
-// MXFP4 (OCP Microscaling Formats 1.0: E2M1 codes, an E8M0 scale for 32 along K) as NVFP4: the codes
-// stay, a power of two becomes an E4M3 scale for each 16 and one global scale for the matrix.
+// MXFP4 (OCP Microscaling Formats 1.0: E2M1 codes, an E8M0 scale for 32 along K) as NVFP4: the
+// codes stay, a power of two becomes an E4M3 scale for each 16 and one global scale for the matrix.
 #pragma once
 
 #include <cstdint>
