@@ -35,6 +35,7 @@ def test_one_file_for_every_python_and_gpu(wheel: zipfile.ZipFile) -> None:
         f"dualgemm/gpumode/submissions/{path.name}" for path in (ROOT / "python").glob("*.py") if path.stem != "__init__"
     }
     assert sources == {name for name in names if name.endswith(".py")}
+    assert "dualgemm/bin/dualgemm" in names
     libraries = [name for name in names if ".so" in name]
     assert all(re.search(r"/(_torch|_jax|lib/libdualgemm(_checkpoint)?)\.so(\.0)?$", name) for name in libraries), libraries
 
@@ -53,4 +54,5 @@ def test_metadata(wheel: zipfile.ZipFile) -> None:
     assert metadata["Requires-Python"] == ">=3.10"
     assert not [need for need in metadata.get_all("Requires-Dist", []) if "extra ==" not in need]
     entry_points = wheel.read(f"{folder}/entry_points.txt").decode()
+    assert "[console_scripts]" in entry_points and "dualgemm = dualgemm._command:main" in entry_points
     assert "[vllm.general_plugins]" in entry_points and "[sglang.srt.plugins]" in entry_points

@@ -1,0 +1,5 @@
+"""``python -m dualgemm``: the command."""
+
+from ._command import main
+
+main()
