@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "checkpoint/corrupt.hpp"
+#include "checkpoint/glob.hpp"
 #include "checkpoint/json_events.hpp"
 
 namespace dualgemm::checkpoint {
@@ -58,37 +59,15 @@ bool is_class_of_linear_layers(std::string_view text) {
          text == "torch.nn.modules.linear.Linear";
 }
 
-// `glob`, in which '*' stands for any characters, of the whole text. No recursion, and no more than
-// glob x text steps.
-bool matches_stars(std::string_view glob, std::string_view text) {
-  size_t g = 0, t = 0, star = glob.npos, resume = 0;
-  while (t < text.size()) {
-    if (g < glob.size() && glob[g] == '*') {
-      star = g++;
-      resume = t;
-    } else if (g < glob.size() && glob[g] == text[t]) {
-      ++g;
-      ++t;
-    } else if (star != glob.npos) {
-      g = star + 1;
-      t = ++resume;
-    } else {
-      return false;
-    }
-  }
-  while (g < glob.size() && glob[g] == '*') ++g;
-  return g == glob.size();
-}
-
 }  // namespace
 
 Expected<ModulePattern> ModulePattern::of_target(std::string_view text, const std::string& where) {
   ModulePattern pattern;
   pattern.text_ = text;
   if (!text.starts_with(kRegexMark)) {
-    pattern.kind_ = is_class_of_linear_layers(text)       ? Kind::kClass
-                    : text.find('*') != std::string::npos ? Kind::kHolder  // ModelOpt's
-                                                          : Kind::kName;
+    pattern.kind_ = is_class_of_linear_layers(text)                 ? Kind::kClass
+                    : text.find_first_of("*?") != std::string::npos ? Kind::kHolder  // ModelOpt's
+                                                                    : Kind::kName;
     return pattern;
   }
   pattern.kind_ = Kind::kRegex;
@@ -138,11 +117,11 @@ ModuleMatch ModulePattern::match(std::string_view module) const {
     case Kind::kHolder:
     case Kind::kExclusion: {
       if (text_.empty()) return ModuleMatch::kNone;
-      const bool found = matches_stars(text_, module) || matches_stars(text_ + ".*", module) ||
-                         (kind_ == Kind::kExclusion && matches_stars("*." + text_, module));
-      return !found                                 ? ModuleMatch::kNone
-             : text_.find('*') == std::string::npos ? ModuleMatch::kName
-                                                    : ModuleMatch::kPattern;
+      const bool found = matches_glob(text_, module) || matches_glob(text_ + ".*", module) ||
+                         (kind_ == Kind::kExclusion && matches_glob("*." + text_, module));
+      return !found                                           ? ModuleMatch::kNone
+             : text_.find_first_of("*?") == std::string::npos ? ModuleMatch::kName
+                                                              : ModuleMatch::kPattern;
     }
   }
   return ModuleMatch::kNone;
@@ -150,7 +129,7 @@ ModuleMatch ModulePattern::match(std::string_view module) const {
 
 bool ModulePattern::is_plain_name() const {
   return kind_ == Kind::kName || ((kind_ == Kind::kHolder || kind_ == Kind::kExclusion) &&
-                                  text_.find('*') == std::string::npos);
+                                  text_.find_first_of("*?") == std::string::npos);
 }
 
 void ModulePatterns::add(ModulePattern pattern) {

@@ -5,10 +5,10 @@
 #include <bit>
 #include <cmath>
 
+#include "checkpoint/glob.hpp"
 #include "core/int_math.hpp"
 #include "core/quantize_block.hpp"
 #include "tools/checkpoint_jobs/element_types.hpp"
-#include "tools/checkpoint_jobs/glob.hpp"
 #include "tools/measure/parallel_for.hpp"
 
 namespace dualgemm::checkpoint {

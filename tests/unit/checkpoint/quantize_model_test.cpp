@@ -3,10 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "checkpoint/glob.hpp"
 #include "checkpoint/safetensors.hpp"
 #include "dualgemm/formats.hpp"
 #include "io_test_support.hpp"
-#include "tools/checkpoint_jobs/glob.hpp"
 #include "tools/checkpoint_jobs/model_folder.hpp"
 #include "tools/checkpoint_jobs/quantization_config.hpp"
 #include "tools/checkpoint_jobs/quantize_checkpoint.hpp"

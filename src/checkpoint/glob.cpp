@@ -1,4 +1,4 @@
-#include "tools/checkpoint_jobs/glob.hpp"
+#include "checkpoint/glob.hpp"
 
 #include <cstddef>
 
