@@ -22,7 +22,8 @@ class ModulePattern {
   // re.match() does; else a name. kUnsupported: an expression in a syntax that only Python has;
   // kCorruptFile: one that is none, is longer than kMostBytes or nested deeper than kMostGroups.
   static Expected<ModulePattern> of_target(std::string_view text, const std::string& where);
-  // ModelOpt's names: of a module or of one that holds it; '*' stands for any characters, '?' for one.
+  // ModelOpt's names: of a module or of one that holds it; '*' stands for any characters, '?' for
+  // one.
   static ModulePattern of_holder(std::string_view text);
   // transformers' lists of what is left alone: the same, and the end of a name ("lm_head").
   static ModulePattern of_exclusion(std::string_view text);
