@@ -52,6 +52,23 @@ size_t depth_of(std::string_view regex) {
   return deepest;
 }
 
+// Whether a repetition, {n} or {n,m}, has a number of more digits than kMostRepeats. libstdc++ 12
+// reads such numbers into a long without a look at what fits.
+bool repeats_too_often(std::string_view regex) {
+  for (size_t i = 0; i < regex.size(); ++i) {
+    if (regex[i] == '\\') {
+      ++i;
+    } else if (regex[i] == '{') {
+      size_t digits = 0;
+      for (++i; i < regex.size() && regex[i] != '}'; ++i) {
+        digits = regex[i] >= '0' && regex[i] <= '9' ? digits + 1 : 0;
+        if (digits > 3) return true;
+      }
+    }
+  }
+  return false;
+}
+
 // "Linear" and what engines call theirs. Every other word without a dot may be a name, too, as
 // "lm_head" is.
 bool is_class_of_linear_layers(std::string_view text) {
@@ -76,6 +93,10 @@ Expected<ModulePattern> ModulePattern::of_target(std::string_view text, const st
     return corrupt(where, printable(text),
                    fmt::format("an expression has at most {} bytes and {} groups inside each other",
                                kMostBytes, kMostGroups));
+  }
+  if (repeats_too_often(regex)) {
+    return corrupt(where, printable(text),
+                   fmt::format("an expression repeats at most {} times", kMostRepeats));
   }
   if (const char* what = only_python_has(regex)) {
     return Status::error(StatusCode::kUnsupported, where, printable(text),

@@ -20,7 +20,8 @@ class ModulePattern {
  public:
   // compressed-tensors: "Linear", a class; "re:REGEX", matched from the start of a name as Python's
   // re.match() does; else a name. kUnsupported: an expression in a syntax that only Python has;
-  // kCorruptFile: one that is none, is longer than kMostBytes or nested deeper than kMostGroups.
+  // kCorruptFile: one that is none, is longer than kMostBytes, is nested deeper than kMostGroups, or
+  // repeats more often than kMostRepeats.
   static Expected<ModulePattern> of_target(std::string_view text, const std::string& where);
   // ModelOpt's names: of a module or of one that holds it; '*' stands for any characters, '?' for
   // one.
@@ -32,7 +33,7 @@ class ModulePattern {
   // checkpoint's tables.
   ModuleMatch match(std::string_view module) const;
 
-  static constexpr size_t kMostBytes = 1024, kMostGroups = 64;
+  static constexpr size_t kMostBytes = 1024, kMostGroups = 64, kMostRepeats = 999;
 
  private:
   friend class ModulePatterns;

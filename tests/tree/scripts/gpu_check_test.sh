@@ -49,7 +49,7 @@ expect() {
 
 plant_good
 expect 0 "$steps passed, 0 failed" 'core passed' 'cpu passed' 'cuda passed' 'racecheck saw' \
-  'bench_cuda --shapes' 'asks' 'python3 cuda -P -m pytest -q tests/python/torch' 'dualgemm bench --device cuda --m 1,8,16,256 ' 'cpu_tests: passed'
+  'bench_cuda --shapes' 'asks' 'python3 cuda -P -m pytest -q tests/python/torch' 'dualgemm bench --device cuda --m 1,8,16,64 ' 'cpu_tests: passed'
 limit=$(sed -n 's/^at most \([0-9]*\) s in all$/\1/p' <<<"$seen")
 if [[ -z $limit || $limit -ge 540 ]]; then
   echo "the limits add up to '$limit' s"
