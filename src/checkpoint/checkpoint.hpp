@@ -148,6 +148,9 @@ struct MlpLayer {
 Expected<MlpLayer> load_mlp_layer(const TensorFile& file, const std::string& prefix,
                                   const LayerOptions& options = {});
 
+// The name of the layer's convention, or "mxfp4".
+const char* stored_as(const MlpLayer& layer) noexcept;
+
 struct DownProjection {
   Convention convention = Convention::kPlain;
   DataType type = DataType::kF32;

@@ -79,6 +79,8 @@ Status load_separate(const TensorFile& file, const std::string& prefix, const La
     DUALGEMM_TRY(unpack_ggml(*gate, layer.memory));
     DUALGEMM_TRY(unpack_ggml(*up, layer.memory));
   }
+  for (Weight* weight : {&*gate, &*up})
+    DUALGEMM_TRY(make_nvfp4(file, options, "", *weight, layer.memory));
   describe_layer(layer, *gate, gate->n);
   layer.gate = operand_of(*gate, gate->dequant_global_scales[0]);
   layer.up = operand_of(*up, up->dequant_global_scales[0]);
@@ -109,19 +111,26 @@ std::vector<std::byte> every_other(std::span<const std::byte> from, int64_t rows
   return out;
 }
 
-// The rows first, first + 2, ... of both, in memory of the layer's.
-void take_every_other(const Weight& weight, int64_t first, LayerOperand& operand,
-                      TensorFile& memory) {
-  const auto kept = [&](std::span<const std::byte> from) -> std::span<const std::byte> {
-    auto owner = std::make_shared<const std::vector<std::byte>>(every_other(from, weight.n, first));
+// One of the two matrices that rows of a stacked weight are: the first or the second half of them,
+// or every other from the first or the second on, in memory of the layer's.
+Weight half_of(const Weight& both, bool second, bool alternate, TensorFile& memory) {
+  Weight half = both;
+  half.n = both.n / 2;
+  half.dequant_global_scales = {second ? both.dequant_global_scales.back()
+                                       : both.dequant_global_scales.front()};
+  const auto part = [&](std::span<const std::byte> of_both) -> std::span<const std::byte> {
+    const size_t bytes = of_both.size() / 2;
+    if (!alternate) return second ? of_both.last(bytes) : of_both.first(bytes);
+    auto owner = std::make_shared<const std::vector<std::byte>>(
+        every_other(of_both, both.n, second ? 1 : 0));
     const std::span<const std::byte> view = *owner;
     memory.keep_alive(std::move(owner));
     return view;
   };
-  operand.data = kept(weight.data);
-  if (weight.scales.empty()) return;
-  const std::span<const std::byte> scales = kept(std::as_bytes(weight.scales));
-  operand.scales = {reinterpret_cast<const uint8_t*>(scales.data()), scales.size()};
+  half.data = part(both.data);
+  const std::span<const std::byte> scales = part(std::as_bytes(both.scales));
+  half.scales = {reinterpret_cast<const uint8_t*>(scales.data()), scales.size()};
+  return half;
 }
 
 Status load_stacked(const TensorFile& file, const std::string& prefix, const LayerModules& modules,
@@ -147,22 +156,13 @@ Status load_stacked(const TensorFile& file, const std::string& prefix, const Lay
   if (holds_blocks(weight->convention)) DUALGEMM_TRY(unpack_ggml(*weight, layer.memory));
   describe_layer(layer, *weight, half);
   layer.stacked = true;
-  LayerOperand first = operand_of(*weight, weight->dequant_global_scales.front());
-  LayerOperand second = operand_of(*weight, weight->dequant_global_scales.back());
-  if (alternate) {
-    take_every_other(*weight, 0, first, layer.memory);
-    take_every_other(*weight, 1, second, layer.memory);
-    layer.gate = first;
-    layer.up = second;
-    return {};
+  const bool gate_first = alternate || options.stacked_order == StackedOrder::kGateFirst;
+  for (const bool second : {false, true}) {
+    Weight half = half_of(*weight, second, alternate, layer.memory);
+    const bool is_gate = second != gate_first;
+    DUALGEMM_TRY(make_nvfp4(file, options, is_gate ? ", gate" : ", up", half, layer.memory));
+    (is_gate ? layer.gate : layer.up) = operand_of(half, half.dequant_global_scales.front());
   }
-  first.data = weight->data.first(weight->data.size() / 2);
-  second.data = weight->data.last(weight->data.size() / 2);
-  first.scales = weight->scales.first(weight->scales.size() / 2);
-  second.scales = weight->scales.last(weight->scales.size() / 2);
-  const bool gate_first = options.stacked_order == StackedOrder::kGateFirst;
-  layer.gate = gate_first ? first : second;
-  layer.up = gate_first ? second : first;
   return {};
 }
 
@@ -223,6 +223,10 @@ Expected<MlpLayer> load_mlp_layer(const TensorFile& file, const std::string& pre
     DUALGEMM_TRY(load_biases(file, modules, options, layer));
     return layer;
   });
+}
+
+const char* stored_as(const MlpLayer& layer) noexcept {
+  return layer.from_mxfp4 ? "mxfp4" : name_of(layer.convention);
 }
 
 Status check_runnable(const MlpLayer& layer) {

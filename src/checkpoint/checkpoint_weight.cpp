@@ -1,144 +1,23 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <bit>
-#include <charconv>
-#include <cmath>
-
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/checkpoint_tensors.hpp"
 #include "checkpoint/expert_slice.hpp"
 #include "checkpoint/guard.hpp"
 #include "checkpoint/mxfp4_weight.hpp"
+#include "checkpoint/weight_tensors.hpp"
 #include "dualgemm/formats.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {
 
-Status wrong(const TensorFile& file, const std::string& tensor, std::string observed,
-             std::string rule, StatusCode code = StatusCode::kCorruptFile) {
-  return Status::error(code, fmt::format("{}, tensor '{}'", file.origin(), tensor),
-                       std::move(observed), std::move(rule));
-}
-
-std::string describe(const TensorView& tensor) {
-  return fmt::format("{} {}", name_of(tensor.dtype), format_shape(tensor.shape));
-}
-
-Expected<TensorView> required(const TensorFile& file, const std::string& name,
-                              const WeightOptions& options) {
-  const TensorView* tensor = file.find(name);
-  if (tensor != nullptr) return *tensor;
-  if (options.near_names) return file.get(name);
-  return Status::error(
-      StatusCode::kNotFound, name,
-      fmt::format("not among the {} tensors of {}", file.tensors().size(), file.origin()),
-      "must be there");
-}
-
-// The scales of one tensor that are asked for: all of them, or those of one expert.
-struct Scalars {
-  const TensorView& tensor;
-  int64_t first, count;
-
-  float stored(int64_t i) const { return load_element<float>(tensor.data, i); }
-};
-
-// The values that metadata keep for the stored ones: those of which the stored are reciprocals.
-// Entries that do not fit what is stored (a tool changed the tensor and kept the metadata) do not
-// count.
-std::vector<float> kept_reciprocals(const TensorFile& file, const std::string& key,
-                                    const Scalars& scalars) {
-  const auto found = file.metadata().find(key);
-  if (found == file.metadata().end()) return {};
-  const int64_t all = scalars.tensor.elements(), end_of_wanted = scalars.first + scalars.count;
-  std::vector<float> kept;
-  std::string_view text = found->second;
-  int64_t index = 0;
-  for (; !text.empty() && index < all; ++index) {
-    const size_t comma = std::min(text.find(','), text.size());
-    uint32_t bits = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + comma, bits, 16);
-    const auto value = std::bit_cast<float>(bits);
-    if (error != std::errc() || end != text.data() + comma || !(value > 0.0f) ||
-        1.0f / value != scalars.stored(index)) {
-      return {};
-    }
-    if (index >= scalars.first && index < end_of_wanted) kept.push_back(value);
-    text.remove_prefix(std::min(comma + 1, text.size()));
-  }
-  return text.empty() && index == all ? kept : std::vector<float>();
-}
-
-struct GlobalScales {
-  std::vector<float> multipliers, divisors;  // divisors: empty unless they are known
-};
-
-Status check_global_scale(const TensorFile& file, const std::string& name, float value,
-                          bool is_divisor, bool allow_nan) {
-  const bool is_finite = std::isfinite(value) && (!is_divisor || std::isfinite(1.0f / value));
-  const bool is_positive = std::isnan(value) ? allow_nan : value > 0.0f;
-  if (is_positive && (is_finite || allow_nan)) return {};
-  const std::string rule = is_divisor ? "a global scale, and its reciprocal, must be finite and > 0"
-                                      : "a global scale must be finite and > 0";
-  const bool would_do = std::isnan(value) || (value > 0.0f && !is_finite);
-  return wrong(file, name, fmt::format("value {}", value),
-               would_do ? rule + "; " + kAllowNanTakesIt : rule);
-}
-
-// Positive FP32 values. `experts` = 0: one or two. `expert`: only those of this one.
-Expected<GlobalScales> read_global_scales(const TensorFile& file, const std::string& name,
-                                          bool are_divisors, int64_t experts,
-                                          const std::optional<int64_t>& expert,
-                                          const WeightOptions& options) {
-  const Expected<TensorView> tensor = required(file, name, options);
-  if (!tensor) return tensor.status();
-  const int64_t count = tensor->elements();
-  const bool fits =
-      experts == 0 ? count == 1 || (count == 2 && tensor->shape.size() == 1)
-                   : count == 1 || count == experts || (count % 2 == 0 && count / 2 == experts);
-  if (tensor->dtype != ElementType::kF32 || !fits) {
-    return wrong(file, name, describe(*tensor),
-                 experts == 0
-                     ? "a global scale must be F32 [], [1] or [2]"
-                     : fmt::format("global scales must be F32 and 1, {0} or 2 * {0}", experts));
-  }
-  Scalars scalars{*tensor, 0, count};
-  if (expert && experts > 0 && count > 1) {
-    scalars.count = count / experts;
-    scalars.first = *expert * scalars.count;
-  }
-  std::vector<float> stored;
-  for (int64_t i = scalars.first; i < scalars.first + scalars.count; ++i) {
-    const float value = scalars.stored(i);
-    DUALGEMM_TRY(check_global_scale(file, name, value, are_divisors, options.allow_nan));
-    stored.push_back(value);
-  }
-  GlobalScales scales;
-  if (!are_divisors) {
-    scales.divisors = kept_reciprocals(file, kDivisorKey + name, scalars);
-    scales.multipliers = std::move(stored);
-    return scales;
-  }
-  scales.multipliers = kept_reciprocals(file, kMultiplierKey + name, scalars);
-  if (scales.multipliers.empty()) {
-    for (const float divisor : stored) scales.multipliers.push_back(1.0f / divisor);
-  }
-  scales.divisors = std::move(stored);
-  return scales;
-}
-
 Expected<Convention> find_convention(const TensorFile& file, const std::string& module,
                                      const std::optional<WeightNames>& names, bool ggml,
                                      const WeightOptions& options) {
-  if (!names) return required(file, module + ".weight", options).status();
+  if (!names) return required_tensor(file, module + ".weight", options).status();
+  DUALGEMM_TRY(check_alone(file, module, *names));
   const TensorView& data = *file.find(names->data);
   const ConventionRow& row = row_of(names->convention);
-  if (row.stands_alone) {
-    const std::string plain = weight_names(Convention::kPlain, module).data;
-    if (file.contains(plain))
-      return wrong(file, data.name, "present beside " + plain, "only one of them must exist");
-  }
   if (has_own_data(row)) return row.id;
   switch (data.dtype) {
     case ElementType::kF16:
@@ -147,15 +26,15 @@ Expected<Convention> find_convention(const TensorFile& file, const std::string& 
       return Convention::kPlain;
     case ElementType::kU8:
     case ElementType::kF4: {
-      const Expected<TensorView> scales = required(file, names->scales, options);
+      const Expected<TensorView> scales = required_tensor(file, names->scales, options);
       if (scales) return row.id;
       if (ggml && data.dtype == ElementType::kU8) return Convention::kGgml;
       return scales.status();
     }
     default:
-      return wrong(file, data.name, describe(data),
-                   "a weight must be F32, F16, BF16, or NVFP4 codes (U8 or F4)",
-                   StatusCode::kUnsupported);
+      return wrong_tensor(file, data.name, describe(data),
+                          "a weight must be F32, F16, BF16, or NVFP4 codes (U8 or F4)",
+                          StatusCode::kUnsupported);
   }
 }
 
@@ -165,17 +44,18 @@ Status set_k(const TensorFile& file, const TensorView& tensor, int64_t extent, W
   const Stored stored = row_of(weight.convention).stored;
   if (stored == Stored::kGgmlBlocks) {
     if (extent % kGgmlBlockBytes != 0) {
-      return wrong(file, tensor.name, describe(tensor),
-                   "rows of ggml NVFP4 must be whole ggml blocks of 36 bytes");
+      return wrong_tensor(file, tensor.name, describe(tensor),
+                          "rows of ggml NVFP4 must be whole ggml blocks of 36 bytes");
     }
     weight.k = extent / kGgmlBlockBytes * kGgmlBlockValues;
   } else if (stored == Stored::kCodes && tensor.dtype == ElementType::kU8 &&
              __builtin_mul_overflow(extent, int64_t{2}, &weight.k)) {
-    return wrong(file, tensor.name, describe(tensor), "the number of columns must fit in 63 bits");
+    return wrong_tensor(file, tensor.name, describe(tensor),
+                        "the number of columns must fit in 63 bits");
   }
   if (weight.k % kSfVec == 0) return {};
-  return wrong(file, tensor.name, fmt::format("{} (k = {})", describe(tensor), weight.k),
-               "k must be a multiple of 16");
+  return wrong_tensor(file, tensor.name, fmt::format("{} (k = {})", describe(tensor), weight.k),
+                      "k must be a multiple of 16");
 }
 
 // [E, K/2, N] with scales [E, K/16, N], as ModelOpt writes experts that their model holds as
@@ -192,8 +72,8 @@ Status read_data(const TensorFile& file, const TensorView& tensor, Weight& weigh
   weight.data = tensor.data;
   const size_t rank = tensor.shape.size();
   if ((rank != 2 && rank != 3) || tensor.elements() == 0) {
-    return wrong(file, tensor.name, describe(tensor),
-                 "a weight must be a matrix with elements, or several");
+    return wrong_tensor(file, tensor.name, describe(tensor),
+                        "a weight must be a matrix with elements, or several");
   }
   weight.experts = rank == 3 ? tensor.shape[0] : 0;
   weight.n = tensor.shape[rank - 2];
@@ -203,8 +83,8 @@ Status read_data(const TensorFile& file, const TensorView& tensor, Weight& weigh
                   : tensor.dtype == ElementType::kF16 ? DataType::kF16
                                                       : DataType::kBF16;
   } else if (tensor.dtype != ElementType::kU8 && tensor.dtype != ElementType::kF4) {
-    return wrong(file, tensor.name, describe(tensor), "NVFP4 codes must be U8 or F4",
-                 StatusCode::kUnsupported);
+    return wrong_tensor(file, tensor.name, describe(tensor), "NVFP4 codes must be U8 or F4",
+                        StatusCode::kUnsupported);
   }
   const TensorView* scales = file.find(weight.names.scales);
   weight.k_outer = scales != nullptr && is_k_outer(tensor, *scales);
@@ -214,7 +94,7 @@ Status read_data(const TensorFile& file, const TensorView& tensor, Weight& weigh
 
 Status read_block_scales(const TensorFile& file, std::optional<ScaleLayout> wanted,
                          const WeightOptions& options, Weight& weight) {
-  const Expected<TensorView> scales = required(file, weight.names.scales, options);
+  const Expected<TensorView> scales = required_tensor(file, weight.names.scales, options);
   if (!scales) return scales.status();
   const bool typed = scales->dtype == ElementType::kF8E4M3 || scales->dtype == ElementType::kU8;
   std::span<const int64_t> shape = scales->shape;
@@ -233,11 +113,12 @@ Status read_block_scales(const TensorFile& file, std::optional<ScaleLayout> want
         scale_shape(wanted.value_or(ScaleLayout::kLinear), weight.n, weight.k);
     if (weight.k_outer) std::swap(expected[0], expected[1]);
     if (weight.experts > 0) expected.insert(expected.begin(), weight.experts);
-    return wrong(file, scales->name, describe(*scales),
-                 fmt::format("{} scales of an NVFP4 weight with n = {}, k = {} must be F8_E4M3 or "
-                             "U8 {}",
-                             dualgemm::name_of(wanted.value_or(ScaleLayout::kLinear)), weight.n,
-                             weight.k, format_shape(expected)));
+    return wrong_tensor(
+        file, scales->name, describe(*scales),
+        fmt::format("{} scales of an NVFP4 weight with n = {}, k = {} must be F8_E4M3 or "
+                    "U8 {}",
+                    dualgemm::name_of(wanted.value_or(ScaleLayout::kLinear)), weight.n, weight.k,
+                    format_shape(expected)));
   }
   weight.scale_layout = *layout;
   weight.scales = scales->bytes();
@@ -274,44 +155,6 @@ Status read_nvfp4(const TensorFile& file, const std::string& module, const Weigh
   return {};
 }
 
-// Stores `divisors`, or where they are not known the multipliers' reciprocals, or the multipliers.
-// What division would not give back is kept in the metadata.
-Status add_scalars(TensorFile& out, const std::string& name, const std::vector<float>& multipliers,
-                   const std::vector<float>& divisors, const ConventionRow& row) {
-  const bool as_divisors = row.scalars == ScalarRule::kDivisor;
-  // A caller may have changed the multipliers and left the divisors.
-  const bool belong =
-      std::equal(multipliers.begin(), multipliers.end(), divisors.begin(), divisors.end(),
-                 [](float m, float d) { return 1.0f / d == m || 1.0f / m == d; });
-  std::vector<float> stored = multipliers, other = belong ? divisors : std::vector<float>();
-  if (as_divisors) {
-    if (!belong) {
-      for (float& value : stored) value = 1.0f / value;
-    } else {
-      stored = divisors;
-    }
-    other = multipliers;
-  }
-  for (const float value : stored) {
-    if (value > 0.0f && std::isfinite(value)) continue;
-    return Status::invalid(name, fmt::format("value {}", value),
-                           "a global scale must be finite and > 0");
-  }
-  bool given_back = true;
-  std::string bits;
-  for (size_t i = 0; i < other.size(); ++i) {
-    given_back = given_back && 1.0f / stored[i] == other[i];
-    bits += fmt::format("{}{:08x}", i == 0 ? "" : ",", std::bit_cast<uint32_t>(other[i]));
-  }
-  out.metadata().erase(kMultiplierKey + name);
-  out.metadata().erase(kDivisorKey + name);
-  if (!given_back) out.metadata()[(as_divisors ? kMultiplierKey : kDivisorKey) + name] = bits;
-  std::vector<int64_t> shape;
-  if (row.scalar_is_vector || stored.size() != 1)
-    shape.push_back(static_cast<int64_t>(stored.size()));
-  return out.add_copy(name, ElementType::kF32, shape, stored.data(), stored.size() * sizeof(float));
-}
-
 ElementType plain_type(DataType type) {
   return type == DataType::kF32   ? ElementType::kF32
          : type == DataType::kF16 ? ElementType::kF16
@@ -324,7 +167,7 @@ Expected<Weight> load_weight_part(const TensorFile& file, const std::string& mod
                                   const WeightOptions& options,
                                   const std::optional<int64_t>& expert) {
   if (const std::optional<WeightNames> mxfp4 = find_mxfp4(file, module))
-    return load_mxfp4(file, *mxfp4, options, expert);
+    return load_mxfp4(file, module, *mxfp4, options, expert);
   const Expected<GgmlBlocks> ggml = ggml_blocks_of(file, options);
   if (!ggml) return ggml.status();
   const std::optional<WeightNames> names = find_names(file, module);
@@ -332,9 +175,9 @@ Expected<Weight> load_weight_part(const TensorFile& file, const std::string& mod
       find_convention(file, module, names, *ggml != GgmlBlocks::kNone, options);
   if (!convention) return convention.status();
   if (options.convention && *options.convention != *convention) {
-    return wrong(file, module, std::string("its tensors are ") + name_of(*convention),
-                 std::string("was asked to be ") + name_of(*options.convention),
-                 StatusCode::kInvalidArgument);
+    return wrong_tensor(file, module, std::string("its tensors are ") + name_of(*convention),
+                        std::string("was asked to be ") + name_of(*options.convention),
+                        StatusCode::kInvalidArgument);
   }
   Weight weight;
   weight.convention = *convention;
@@ -354,7 +197,16 @@ Expected<Weight> load_weight_part(const TensorFile& file, const std::string& mod
 
 Expected<Weight> load_weight(const TensorFile& file, const std::string& module,
                              const WeightOptions& options) {
-  return guarded(file.origin(), [&] { return load_weight_part(file, module, options, {}); });
+  return guarded(file.origin(), [&]() -> Expected<Weight> {
+    Expected<Weight> weight = load_weight_part(file, module, options, {});
+    if (!weight || !weight->from_mxfp4) return weight;
+    if (weight->experts > 0) {
+      weight->scales = {};
+      return weight;
+    }
+    DUALGEMM_TRY(convert_mxfp4(*weight, options.allow_nan, place_of_scales(file, *weight, {})));
+    return weight;
+  });
 }
 
 Status add_weight(TensorFile& out, const std::string& module, const Weight& weight) {
@@ -383,11 +235,11 @@ Status add_weight(TensorFile& out, const std::string& module, const Weight& weig
                             scale_shape(weight.scale_layout, weight.n, weight.k),
                             std::as_bytes(weight.scales)}));
     }
-    DUALGEMM_TRY(add_scalars(out, names.global_scale, weight.dequant_global_scales,
-                             weight.global_divisors, row));
+    DUALGEMM_TRY(add_global_scales(out, names.global_scale, weight.dequant_global_scales,
+                                   weight.global_divisors, row));
     if (weight.dequant_input_scales.empty()) return {};
-    return add_scalars(out, names.input_scale, weight.dequant_input_scales, weight.input_divisors,
-                       row);
+    return add_global_scales(out, names.input_scale, weight.dequant_input_scales,
+                             weight.input_divisors, row);
   });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "checkpoint/checkpoint.hpp"
+#include "checkpoint/expert_slice.hpp"
 #include "checkpoint/guard.hpp"
 #include "checkpoint/layer_names.hpp"
 #include "checkpoint/layer_operand.hpp"
@@ -26,6 +27,7 @@ Expected<DownProjection> load_projection(const TensorFile& file, const std::stri
   out.memory.share_memory_of(file);
   Expected<Weight> weight = load_matrix(file, module, experts, options, out.memory);
   if (!weight) return weight.status();
+  DUALGEMM_TRY(make_nvfp4(file, options, "", *weight, out.memory));
   for (const std::vector<float>* scales :
        {&weight->dequant_global_scales, &weight->dequant_input_scales}) {
     if (scales->size() <= 1) continue;
@@ -91,7 +93,7 @@ bool has_down_projection(const TensorFile& file, const std::string& prefix,
 Expected<DownProjection> load_linear(const TensorFile& file, const std::string& module,
                                      const LayerOptions& options) {
   return guarded(file.origin(), [&]() -> Expected<DownProjection> {
-    const Expected<Weight> weight = load_weight(file, module, options.weight);
+    const Expected<Weight> weight = load_weight_part(file, module, options.weight, {});
     if (!weight) return weight.status();
     if (options.expert && weight->experts == 0) {
       return Status::invalid("expert", fmt::format("{}", *options.expert),

@@ -43,10 +43,17 @@ int64_t experts_of(const TensorFile& file, const std::string& module) {
   return data == nullptr ? 0 : experts_in(*data);
 }
 
+// gpt-oss's names end behind a parameter's own, as a tensor of another name does.
+std::optional<std::string> module_of_mxfp4(const std::string& name) {
+  for (const char* suffix : {kMxBlocks, kMxScales}) {
+    if (auto module = module_before(name, suffix, false)) return module;
+  }
+  return std::nullopt;
+}
+
 // The module of a tensor that stands beside its data by all conventions: where the data lack, the
 // layer is broken, not absent.
 std::optional<std::string> module_of_part(const std::string& name) {
-  if (auto module = module_before(name, kMxBlocks, false)) return module;
   std::optional<std::string> found;
   size_t longest = 0;  // suffix: one may end in another
   for (const ConventionRow& row : conventions()) {
@@ -201,7 +208,8 @@ Expected<int64_t> count_experts(const TensorFile& file, const std::string& prefi
 std::vector<LayerEntry> list_mlp_layers(const TensorFile& file) {
   std::map<std::string, int64_t> layers;
   for (const auto& [name, tensor] : file.tensors()) {
-    std::optional<std::string> module = module_of_data(file, name);
+    std::optional<std::string> module = module_of_mxfp4(name);
+    if (!module) module = module_of_data(file, name);
     if (!module) module = module_of_part(name);
     if (!module) continue;
     const std::optional<std::string> prefix = prefix_of_module(file, *module);

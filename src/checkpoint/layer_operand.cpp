@@ -39,9 +39,11 @@ bool may_have_nan(std::span<const uint8_t> scales) {
 }
 
 // kCorruptFile where a block scale is NaN: every output that it touches would be. ggml's scales
-// have no NaN: unpacking judges them. `which`: the part of the tensor, for the message.
-Status check_block_scales(const TensorFile& file, const Weight& weight, const std::string& which) {
-  if (weight.type != DataType::kE2M1 || !may_have_nan(weight.scales)) return {};
+// have no NaN: unpacking judges them, and convert_mxfp4() the exponents of MXFP4. `tensor`: that of
+// the scales, for the message.
+Status check_block_scales(const Weight& weight, const std::string& tensor) {
+  if (weight.type != DataType::kE2M1 || weight.from_mxfp4 || !may_have_nan(weight.scales))
+    return {};
   const ScaleMap at(weight.scale_layout, weight.n, weight.k / kSfVec);
   int64_t count = 0, first_row = 0, first_col = 0;
   for (int64_t row = 0; row < at.rows(); ++row) {
@@ -52,12 +54,21 @@ Status check_block_scales(const TensorFile& file, const Weight& weight, const st
     }
   }
   if (count == 0) return {};
-  return corrupt(fmt::format("{}, tensor '{}'{}", file.origin(), weight.names.scales, which),
+  return corrupt(tensor,
                  fmt::format("NaN at row {}, block {}; {} in all", first_row, first_col, count),
                  fmt::format("a block scale must be a number; {}", kAllowNanTakesIt));
 }
 
 }  // namespace
+
+Status make_nvfp4(const TensorFile& file, const LayerOptions& options, const std::string& part,
+                  Weight& weight, TensorFile& memory) {
+  if (!weight.from_mxfp4) return {};
+  DUALGEMM_TRY(convert_mxfp4(weight, options.weight.allow_nan,
+                             place_of_scales(file, weight, options.expert) + part));
+  memory.keep_alive(weight.owner);
+  return {};
+}
 
 Status unpack_ggml(Weight& weight, TensorFile& memory) {
   std::vector<std::byte> codes(static_cast<size_t>(weight.n * (weight.k / 2)));
@@ -102,8 +113,7 @@ Expected<Weight> load_matrix(const TensorFile& file, const std::string& module, 
   }
   if (weight->owner) memory.keep_alive(weight->owner);
   if (options.weight.allow_nan) return weight;
-  const std::string which = experts > 0 ? fmt::format(", expert {}", *options.expert) : "";
-  DUALGEMM_TRY(check_block_scales(file, *weight, which));
+  DUALGEMM_TRY(check_block_scales(*weight, place_of_scales(file, *weight, options.expert)));
   return weight;
 }
 

@@ -12,9 +12,13 @@ namespace dualgemm::checkpoint {
 
 // One matrix: the weight, or the wanted one of its `experts`, of which the tensors of all
 // projections of a layer hold the same number, 0 for one matrix. `memory` owns what is not in the
-// file.
+// file. MXFP4 keeps its exponents until make_nvfp4().
 Expected<Weight> load_matrix(const TensorFile& file, const std::string& module, int64_t experts,
                              const LayerOptions& options, TensorFile& memory);
+
+// NVFP4's scales of what load_matrix() read from MXFP4, or of a part of its rows, which messages name.
+Status make_nvfp4(const TensorFile& file, const LayerOptions& options, const std::string& part,
+                  Weight& weight, TensorFile& memory);
 
 // Codes and scales of kGgml blocks.
 Status unpack_ggml(Weight& weight, TensorFile& memory);

@@ -48,7 +48,9 @@ Expected<MxScales> scales_of_mxfp4(std::span<const uint8_t> codes,
   }
   if (most - least > kMostMxSpan) {
     return Status::unsupported(
-        where, fmt::format("exponents from {} to {}", least - kE8m0Bias, most - kE8m0Bias),
+        where,
+        fmt::format("exponents from {} to {}, {} apart", least - kE8m0Bias, most - kE8m0Bias,
+                    most - least),
         fmt::format("must lie within {} of each other to be exact as NVFP4", kMostMxSpan));
   }
   // The largest becomes 2^8, unless the global scale would then be no normal number of FP32.

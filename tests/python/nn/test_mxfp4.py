@@ -97,11 +97,52 @@ def test_logits_of_exactly_decoded_weights(tmp_path: pathlib.Path) -> None:
         )
 
 
-def test_exponents_too_far_apart_are_named(tmp_path: pathlib.Path) -> None:
+def widen(tensors: dict[str, torch.Tensor]) -> None:
+    tensors["model.layers.1.mlp.experts.down_proj_scales"][2, 5, 1] = 110
+    tensors["model.layers.1.mlp.experts.down_proj_scales"][2, 6, 1] = 130
+    tensors["model.layers.1.mlp.experts.down_proj_blocks"][2, 5:7, 1] = 0x11
+
+
+def decoded(folder: pathlib.Path, model: Any) -> Any:
+    """The model with exactly the values of the folder, by a decoder of this test's own."""
+    tensors = safetensors.load_file(str(folder / "model.safetensors"))
+    with torch.no_grad():
+        for name, value in model.named_parameters():
+            if f"{name}_blocks" not in tensors:
+                continue
+            codes, exponents = tensors[f"{name}_blocks"].long(), tensors[f"{name}_scales"].double() - 127
+            values = torch.stack((VALUES[codes & 15], VALUES[codes >> 4]), -1).flatten(-2) * torch.exp2(exponents)[..., None]
+            value.copy_(values.flatten(-2).transpose(1, 2))
+    return model
+
+
+def test_exponents_too_far_apart_are_decoded_with_one_warning_or_refused(tmp_path: pathlib.Path) -> None:
+    model = gpt_oss()
+    write(model, tmp_path / "m", widen)
+    with pytest.warns(UserWarning, match="20 apart") as said:
+        loaded = load(tmp_path / "m", dtype=torch.float32)
+    about = [str(one.message) for one in said if "apart" in str(one.message)]
+    assert len(about) == 2  # the layer is left as a whole, its gate and up with it
+    assert any("down_proj_scales has exponents from -17 to 3, 20 apart" in text and "bytes from" in text for text in about)
+    assert type(loaded.model.layers[0].mlp.experts) is dg.GatedExperts
+    assert type(loaded.model.layers[1].mlp.experts) is not dg.GatedExperts
+    tokens = torch.randint(0, 96, (2, 9), generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        want, got = decoded(tmp_path / "m", model)(tokens).logits, loaded(tokens).logits
+    assert (got - want).abs().max() < 2e-4 * want.abs().max()
+    with pytest.raises(dg.Unsupported, match="apart.*to be exact as NVFP4"):
+        load(tmp_path / "m", dtype=torch.float32, wide_mxfp4="refuse")
+    with pytest.raises(dg.InvalidArgument, match="decode or refuse"):
+        load(tmp_path / "m", wide_mxfp4="maybe")
+
+
+def test_what_sixteen_bits_cannot_hold_is_refused(tmp_path: pathlib.Path) -> None:
     def change(tensors: dict[str, torch.Tensor]) -> None:
-        tensors["model.layers.1.mlp.experts.down_proj_scales"][2, 5, 1] = 180
-        tensors["model.layers.1.mlp.experts.down_proj_blocks"][2, 5, 1] = 0x11
+        widen(tensors)
+        tensors["model.layers.1.mlp.experts.down_proj_scales"][2, 6, 1] = 254
 
     write(gpt_oss(), tmp_path / "m", change)
-    with pytest.raises(dg.DualGemmError, match="down_proj_scales.*expert 2.*to be exact as NVFP4"):
-        load(tmp_path / "m", dtype=torch.float32)
+    loaded = load(tmp_path / "m", dtype=torch.bfloat16, finalize=False)  # 0.5 * 2^127
+    assert float(loaded.model.layers[1].mlp.experts.down_proj.abs().max()) == 2.0**126
+    with pytest.raises(dg.Unsupported, match="must be exact"):
+        load(tmp_path / "m", dtype=torch.float16)

@@ -195,12 +195,37 @@ TEST_F(GptOss, WhatIsWrongIsNamed) {
   std::vector<uint8_t> exponents(kExperts * 2 * kN * 2, 120);
   exponents[2 * kN * 2 + 5] = 255;  // of expert 1, row 2, block 1
   ASSERT_TRUE(add_bytes(nan, scales, ElementType::kF8E8M0, {kExperts, 2 * kN, 2}, exponents).ok());
-  refused(nan, corrupt, "NaN at row 2, block 1");
+  refused(nan, corrupt, "expert 1, gate: NaN at row 1, block 1");
   EXPECT_TRUE(load_mlp_layer(nan, "m", expert(0)).ok());
   exponents[2 * kN * 2 + 5] = 200;
   nan.erase(scales);
   ASSERT_TRUE(add_bytes(nan, scales, ElementType::kU8, {kExperts, 2 * kN, 2}, exponents).ok());
-  refused(nan, StatusCode::kUnsupported, "exponents from -7 to 73");
+  refused(nan, StatusCode::kUnsupported, "exponents from -7 to 73, 80 apart");
+  TensorFile without = file_;
+  without.erase(blocks);
+  EXPECT_EQ(list_mlp_layers(without), (std::vector<LayerEntry>{{"m.experts", 0}}));
+  EXPECT_EQ(load_mlp_layer(without, "m.experts", {}).status().code(), StatusCode::kNotFound);
+}
+
+// Gate's exponents and Up's lie far apart, each within a span of its own.
+TEST_F(GptOss, GateAndUpHaveASpanEach) {
+  std::vector<uint8_t> exponents;
+  for (int64_t row = 0; row < kExperts * 2 * kN; ++row) {
+    for (int64_t block = 0; block < kK / 32; ++block)
+      exponents.push_back(static_cast<uint8_t>(row % 2 == 0 ? 100 + block : 140 - block));
+  }
+  const std::string scales = "m.experts.gate_up_proj_scales";
+  file_.erase(scales);
+  ASSERT_TRUE(add_bytes(file_, scales, ElementType::kU8, {kExperts, 2 * kN, 2}, exponents).ok());
+  const Expected<MlpLayer> layer = load_mlp_layer(file_, "m", expert(2));
+  ASSERT_TRUE(layer.ok()) << layer.status().message();
+  const std::vector<double> gate = decode(*layer, layer->gate), up = decode(*layer, layer->up);
+  MxMatrix stored = gate_up_[2];
+  std::copy_n(exponents.end() - 2 * kN * 2, 2 * kN * 2, stored.exponents.begin());
+  for (int64_t i = 0; i < kN * kK; ++i) {
+    ASSERT_EQ(gate[static_cast<size_t>(i)], stored.value(2 * (i / kK), i % kK)) << i;
+    ASSERT_EQ(up[static_cast<size_t>(i)], stored.value(2 * (i / kK) + 1, i % kK)) << i;
+  }
 }
 
 // compressed-tensors' names and ModelOpt's, as a layer of its own.
@@ -221,6 +246,31 @@ TEST(Mxfp4, LinearLayersUnderOtherNames) {
     for (int64_t i = 0; i < 48 * 64; ++i)
       ASSERT_EQ(values[static_cast<size_t>(i)], matrix.value(i / 64, i % 64)) << data;
   }
+}
+
+// As Linear layers in other files, beside tensors that NVFP4 has.
+TEST(Mxfp4, WhatStandsBesideIsNotOverlooked) {
+  test::Rng rng(16);
+  const MxMatrix matrix(48, 64, 100, 12, rng);
+  TensorFile packed;
+  ASSERT_TRUE(add_bytes(packed, "q.weight_packed", ElementType::kU8, {48, 32}, matrix.codes).ok());
+  ASSERT_TRUE(
+      add_bytes(packed, "q.weight_scale", ElementType::kU8, {48, 2}, matrix.exponents).ok());
+  const auto with = [&](const char* name, float value) {
+    TensorFile file = packed;
+    EXPECT_TRUE(add_bytes(file, name, ElementType::kF32, {1}, std::vector<float>{value}).ok());
+    return file;
+  };
+  const StatusCode corrupt = StatusCode::kCorruptFile;
+  EXPECT_TRUE(fails_with(load_linear(with("q.weight_global_scale", 2.0f), "q").status(), corrupt,
+                         "MXFP4 has no global scale"));
+  EXPECT_TRUE(fails_with(load_linear(with("q.weight", 2.0f), "q").status(), corrupt,
+                         "only one of them must exist"));
+  EXPECT_TRUE(fails_with(load_linear(with("q.input_global_scale", std::nanf("")), "q").status(),
+                         corrupt, "must be finite and > 0"));
+  const Expected<DownProjection> linear = load_linear(with("q.input_global_scale", 4.0f), "q");
+  ASSERT_TRUE(linear.ok()) << linear.status().message();
+  EXPECT_EQ(linear->dequant_input_scale, 0.25f);
 }
 
 }  // namespace

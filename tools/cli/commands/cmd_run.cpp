@@ -31,9 +31,8 @@ void print_text(const RunCommand& command, const checkpoint::LayerProblem& layer
   const Problem& problem = layer.problem;
   const std::string expert =
       command.files.expert ? fmt::format(", expert {}", *command.files.expert) : "";
-  line("layer",
-       fmt::format("{}{} ({}{})", layer.prefix, expert, checkpoint::name_of(layer.layer.convention),
-                   layer.layer.stacked ? ", stacked" : ""));
+  line("layer", fmt::format("{}{} ({}{})", layer.prefix, expert, checkpoint::stored_as(layer.layer),
+                            layer.layer.stacked ? ", stacked" : ""));
   line("problem",
        fmt::format("M {}, N {}, K {}, {} x e2m1 -> {}, {}", problem.m, problem.n, problem.k,
                    name_of(problem.a.type), name_of(problem.d.type), name_of(problem.act.kind)));
@@ -48,7 +47,7 @@ void print_text(const RunCommand& command, const checkpoint::LayerProblem& layer
 void print_json(const RunCommand& command, const checkpoint::LayerProblem& layer, const Plan& plan,
                 const Outcome& outcome) {
   Json json = {{"layer", layer.prefix},
-               {"convention", checkpoint::name_of(layer.layer.convention)},
+               {"convention", checkpoint::stored_as(layer.layer)},
                {"notes", layer.notes},
                {"plan", to_json(plan)},
                {"milliseconds", outcome.seconds * 1e3},

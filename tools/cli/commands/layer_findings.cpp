@@ -96,8 +96,7 @@ class LayerReader {
       layer = std::move(with_max);
     }
     findings.kind =
-        std::string(layer->from_mxfp4 ? "mxfp4" : checkpoint::name_of(layer->convention)) +
-        (layer->stacked ? ", stacked" : "");
+        std::string(checkpoint::stored_as(*layer)) + (layer->stacked ? ", stacked" : "");
     findings.type = layer->type;
     findings.n = layer->n;
     findings.k = layer->k;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pathlib
 import re
+import warnings
 from collections.abc import Iterator
 from typing import Any, Optional
 
@@ -12,8 +13,9 @@ import torch
 from safetensors import safe_open
 from torch import Tensor, nn
 
-from .._errors import FileError, InvalidArgument
+from .._errors import FileError, InvalidArgument, Unsupported
 from .._fp8 import FP8Linear
+from .._mxfp4 import Exponents, decode, exponents_of
 from ..checkpoint import LinearLayer, module_names
 
 FLOATS = (torch.float32, torch.bfloat16, torch.float16)
@@ -69,8 +71,78 @@ class FloatFiles:
                 continue  # NVFP4: the reader's
             _put(model, name, tensor.to(device=device, dtype=dtype, copy=True))
         for name, parameter in list(model.named_parameters()):
-            if parameter.device.type == "meta" and (found := self._stacked(name, parameter, dtype)) is not None:
+            if parameter.device.type != "meta":
+                continue
+            if (found := self._stacked(name, parameter, dtype)) is not None:
                 _put(model, name, found.to(device))
+
+    def load_mxfp4(self, model: nn.Module, dtype: torch.dtype, device: torch.device, refuse: bool) -> None:
+        """Every parameter that is still missing and that the files hold as MXFP4, decoded, with a warning. refuse: Unsupported
+        instead."""
+        for name, parameter in list(model.named_parameters()):
+            if parameter.device.type != "meta":
+                continue
+            parts = self._mxfp4_parts(name, parameter)
+            if parts and (made := self._decoded(name, parameter, parts, dtype, refuse)) is not None:
+                _put(model, name, made.to(device))
+
+    def _mxfp4_parts(self, name: str, parameter: Any) -> list[tuple[str, str]]:
+        """Codes and exponents of what makes a parameter: by gpt-oss's names, or by those under which others keep NVFP4; one
+        pair, or those of every expert in turn."""
+
+        def pair(weight: str) -> Optional[tuple[str, str]]:
+            stem = weight.removesuffix(".weight")
+            pairs = [(f"{weight}_blocks", f"{weight}_scales")]
+            if stem != weight:
+                pairs += [(f"{stem}.weight_packed", f"{stem}.weight_scale"), (weight, f"{stem}.weight_scale")]
+            for codes, scales in pairs:
+                if codes in self._key_of and scales in self._key_of:
+                    return self._key_of[codes], self._key_of[scales]
+            return None
+
+        parent, _, last = name.rpartition(".")
+        if (whole := pair(name)) is not None:
+            return [whole]
+        if last not in ("gate_up_proj", "down_proj") or parameter.dim() != 3:
+            return []
+        for gate, up, down in _EXPERT_PARTS:
+            parts = (gate, up) if last == "gate_up_proj" else (down,)
+            found = [pair(f"{parent}.{expert}.{part}.weight") for expert in range(parameter.shape[0]) for part in parts]
+            if None not in found:
+                return [one for one in found if one is not None]
+        return []
+
+    def _decoded(
+        self, name: str, parameter: Any, parts: list[tuple[str, str]], dtype: torch.dtype, refuse: bool
+    ) -> Optional[Tensor]:
+        """``parts`` as the parameter has them: below each other, or as gpt-oss's, [E, K, R] of rows [E, R, K]."""
+        widest, where, stored = Exponents(0, 0), parts[0][1], 0
+        made: list[Tensor] = []
+        for codes_name, scales_name in parts:
+            found = dict(self._tensors([codes_name, scales_name]))
+            codes, scales = found[codes_name], found[scales_name]
+            if codes.dtype != torch.uint8 or scales.element_size() != 1 or scales.numel() * 16 != codes.numel():
+                return None  # not MXFP4
+            codes = codes.reshape(*scales.shape[:-1], -1)
+            for matrix in range(scales.shape[0] if scales.dim() == 3 else 1):
+                one = exponents_of(*((codes[matrix], scales[matrix]) if scales.dim() == 3 else (codes, scales)))
+                if one.span >= widest.span:
+                    widest, where = one, scales_name
+            stored += codes.nbytes + scales.nbytes
+            made.append(decode(scales_name, codes, scales, dtype))
+        said = f"exponents from {widest.least} to {widest.most}, {widest.span} apart"
+        if refuse:
+            raise Unsupported(where, said, "must lie within 17 of each other to be exact as NVFP4")
+        whole = made[0] if len(made) == 1 else torch.cat(made).reshape(parameter.shape)
+        if whole.dim() == 3 and whole.shape != parameter.shape:
+            whole = whole.transpose(1, 2).contiguous()
+        if whole.shape != parameter.shape:
+            self._refused[name] = f"in the files as MXFP4 {list(whole.shape)}, wanted {list(parameter.shape)}"
+            return None
+        warnings.warn(
+            f"{name}: {where} has {said}; not taken as NVFP4, decoded to {whole.nbytes} bytes from {stored}", stacklevel=6
+        )
+        return whole
 
     def _stacked(self, name: str, parameter: Any, dtype: torch.dtype) -> Optional[Tensor]:
         """experts.gate_up_proj [E, 2N, K] or experts.down_proj [E, K, N] of experts that are modules in the files."""

@@ -6,7 +6,7 @@ import contextlib
 import os
 import pathlib
 from collections.abc import Iterator
-from typing import Any, Optional, Union
+from typing import Any, Literal, Optional, Union
 
 import torch
 import transformers
@@ -155,6 +155,7 @@ def load(
     max_input_scale: bool = False,
     model_class: Any = None,
     allow_nan: bool = False,
+    wide_mxfp4: Literal["decode", "refuse"] = "decode",
 ) -> Any:
     """A transformers model from the folder of an NVFP4 checkpoint (config.json and safetensors), in eval mode.
 
@@ -163,9 +164,13 @@ def load(
     factor, keep it: their matrices become NVFP4Linear one by one, and a warning names them. input_dtype: "bf16" or "nvfp4",
     as from_pretrained(). finalize: pack for ``device``, where the model then stays. model_class: AutoModelForCausalLM unless
     given. allow_nan: scales that are NaN or infinite are taken as they are. A folder that save_pretrained() wrote after
-    replace_mlps(), from_pretrained() or load() is read, too, with the input_dtype that it has. FileError: what is missing,
-    contradicts config.json or has such scales, and why.
+    replace_mlps(), from_pretrained() or load() is read, too, with the input_dtype that it has. wide_mxfp4: matrices in MXFP4
+    whose exponents lie further apart than 17 are no NVFP4; they are decoded once, exactly, to ``dtype``, and a warning names
+    each with its bytes, or "refuse": Unsupported. FileError: what is missing, contradicts config.json or has such scales, and
+    why.
     """
+    if wide_mxfp4 not in ("decode", "refuse"):
+        raise InvalidArgument("wide_mxfp4", repr(wide_mxfp4), "must be decode or refuse")
     check_input_type(input_dtype)
     if not isinstance(path, (str, os.PathLike)):
         raise InvalidArgument("path", type(path).__name__, "must be a path")
@@ -181,7 +186,7 @@ def load(
     if _saved_method(config) == METHOD:
         model: Any = _load_saved(folder, dtype, input_dtype, model_class)
     else:
-        model = _load_checkpoint(folder, config, place, dtype, input_dtype, max_input_scale, model_class, allow_nan)
+        model = _load_checkpoint(folder, config, place, dtype, input_dtype, max_input_scale, model_class, allow_nan, wide_mxfp4)
     with contextlib.suppress(OSError):
         model.generation_config = transformers.GenerationConfig.from_pretrained(folder)
     model.to(place).eval()
@@ -197,6 +202,7 @@ def _load_checkpoint(
     max_input_scale: bool,
     model_class: Any,
     allow_nan: bool,
+    wide_mxfp4: str,
 ) -> Any:
     if hasattr(config, "quantization_config"):
         del config.quantization_config  # transformers would look for a quantiser
@@ -208,6 +214,7 @@ def _load_checkpoint(
         loading.mlps(max_input_scale)
         files.load(model, dtype, place)
         loading.linears(files)
+        files.load_mxfp4(model, dtype, place, wide_mxfp4 == "refuse")
     model.tie_weights()
     loading.check_complete(folder, files)
     warn_left({name: f"matrix by matrix: {reason}" for name, reason in loading.plain_matrices.items()}, stacklevel=5)
