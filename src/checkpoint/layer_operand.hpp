@@ -16,7 +16,8 @@ namespace dualgemm::checkpoint {
 Expected<Weight> load_matrix(const TensorFile& file, const std::string& module, int64_t experts,
                              const LayerOptions& options, TensorFile& memory);
 
-// NVFP4's scales of what load_matrix() read from MXFP4, or of a part of its rows, which messages name.
+// NVFP4's scales of what load_matrix() read from MXFP4, or of a part of its rows, which messages
+// name.
 Status make_nvfp4(const TensorFile& file, const LayerOptions& options, const std::string& part,
                   Weight& weight, TensorFile& memory);
 

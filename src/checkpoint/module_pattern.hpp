@@ -20,7 +20,7 @@ class ModulePattern {
  public:
   // compressed-tensors: "Linear", a class; "re:REGEX", matched from the start of a name as Python's
   // re.match() does; else a name. kUnsupported: an expression in a syntax that only Python has;
-  // kCorruptFile: one that is none, is longer than kMostBytes, is nested deeper than kMostGroups, or
+  // kCorruptFile: one that is none, is longer than kMostBytes, nests deeper than kMostGroups, or
   // repeats more often than kMostRepeats.
   static Expected<ModulePattern> of_target(std::string_view text, const std::string& where);
   // ModelOpt's names: of a module or of one that holds it; '*' stands for any characters, '?' for

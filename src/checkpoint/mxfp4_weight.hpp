@@ -24,8 +24,8 @@ Expected<Weight> load_mxfp4(const TensorFile& file, const std::string& module,
                             const WeightNames& names, const WeightOptions& options,
                             const std::optional<int64_t>& expert);
 
-// Makes NVFP4's scales of the exponents (mxfp4.hpp), exactly; weight.owner owns them. `tensor`: that
-// of the exponents, for messages. A weight that is not from MXFP4 stays as it is.
+// Makes NVFP4's scales of the exponents (mxfp4.hpp), exactly; weight.owner owns them. `tensor`: the
+// one of the exponents, for messages. A weight that is not from MXFP4 stays as it is.
 Status convert_mxfp4(Weight& weight, bool allow_nan, const std::string& tensor);
 
 // The tensor of a weight's block scales, for messages.
