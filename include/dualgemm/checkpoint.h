@@ -30,11 +30,14 @@ typedef struct dualgemm_checkpoint_layer dualgemm_checkpoint_layer;
 typedef struct dualgemm_checkpoint_matrix dualgemm_checkpoint_matrix;
 typedef struct dualgemm_checkpoint_linears dualgemm_checkpoint_linears;
 
-/** Flags of dualgemm_checkpoint_load(); of the other load functions only the last one. */
+/** Flags of dualgemm_checkpoint_load(); of the other load functions only the last two. */
 enum {
   DUALGEMM_CHECKPOINT_UP_FIRST = 1,        /**< a stacked tensor holds up before gate */
   DUALGEMM_CHECKPOINT_MAX_INPUT_SCALE = 2, /**< input scales differ: take the larger one */
-  DUALGEMM_CHECKPOINT_ALLOW_NAN = 4        /**< NaN and infinite scales are no error */
+  DUALGEMM_CHECKPOINT_ALLOW_NAN = 4,       /**< NaN and infinite scales are no error */
+  /** The caller multiplies its input by pre_quant_scale; without it a layer that has one (AWQ) is
+      DUALGEMM_UNSUPPORTED. */
+  DUALGEMM_CHECKPOINT_PRE_QUANT_SCALE = 8
 };
 
 /**
@@ -73,6 +76,7 @@ typedef struct dualgemm_checkpoint_layer_info {
   float up_global_scale;
   float input_scale; /**< of A, a multiplier; 0: the checkpoint has none */
   int32_t scale_layout;
+  const float* pre_quant_scale; /**< [k] factors of A's columns; null: none */
 } dualgemm_checkpoint_layer_info;
 DUALGEMM_API dualgemm_status dualgemm_checkpoint_layer_get_info(
     const dualgemm_checkpoint_layer* layer, dualgemm_checkpoint_layer_info* info) DUALGEMM_NOEXCEPT;
@@ -102,7 +106,7 @@ DUALGEMM_API dualgemm_status dualgemm_checkpoint_load_down(
 DUALGEMM_API dualgemm_status dualgemm_checkpoint_load_matrix(
     const dualgemm_checkpoint* checkpoint, const char* module, int64_t expert,
     dualgemm_checkpoint_matrix** matrix) DUALGEMM_NOEXCEPT;
-/** Both with flags: DUALGEMM_CHECKPOINT_ALLOW_NAN or 0. */
+/** Both with flags: DUALGEMM_CHECKPOINT_ALLOW_NAN, DUALGEMM_CHECKPOINT_PRE_QUANT_SCALE, or 0. */
 DUALGEMM_API dualgemm_status dualgemm_checkpoint_load_down_flags(
     const dualgemm_checkpoint* checkpoint, const char* prefix, int64_t expert, int32_t flags,
     dualgemm_checkpoint_matrix** matrix) DUALGEMM_NOEXCEPT;
@@ -125,6 +129,7 @@ typedef struct dualgemm_checkpoint_matrix_info {
   float input_scale;     /**< of the layer's input, a multiplier; 0: the checkpoint has none */
   int32_t type;          /**< DUALGEMM_E2M1, or left unquantised: DUALGEMM_F32, _F16, _BF16 */
   int32_t scale_layout;
+  const float* pre_quant_scale; /**< [k] factors of the input's columns; null: none */
 } dualgemm_checkpoint_matrix_info;
 DUALGEMM_API dualgemm_status
 dualgemm_checkpoint_matrix_get_info(const dualgemm_checkpoint_matrix* matrix,

@@ -37,6 +37,9 @@ struct CheckpointOptions {
   // Scales that are NaN or infinite, which make NaN of every output they touch, are taken as they
   // are instead of refused. Padding of swizzled scales may always be anything.
   bool allow_nan = false;
+  // The caller multiplies the columns of the input by pre_quant_scale() before it quantises or
+  // multiplies. Without it a layer that has such factors (AWQ) is kUnsupported.
+  bool pre_quant_scale = false;
 };
 
 // One layer's Gate and Up. Owns, or keeps mapped, what its pointers point to. Copies share it.
@@ -49,6 +52,8 @@ class CheckpointLayer {
   float up_global_scale() const noexcept;
   // That of A for which the checkpoint was calibrated, if it was.
   std::optional<float> input_scale() const noexcept;
+  // [k] factors of A's columns, or null: none. See CheckpointOptions::pre_quant_scale.
+  const float* pre_quant_scale() const noexcept;
   // Its name in docs/checkpoints.md, as "modelopt".
   const char* convention() const noexcept;
 
@@ -79,6 +84,8 @@ class CheckpointMatrix {
   float global_scale() const noexcept;
   // That of the layer's input for which the checkpoint was calibrated, if it was.
   std::optional<float> input_scale() const noexcept;
+  // [k] factors of the input's columns, or null: none. See CheckpointOptions::pre_quant_scale.
+  const float* pre_quant_scale() const noexcept;
   // As CheckpointLayer's, or "plain".
   const char* convention() const noexcept;
 
@@ -129,7 +136,8 @@ class Checkpoint {
   Expected<CheckpointLayer> load(const std::string& prefix,
                                  const CheckpointOptions& options = {}) const;
 
-  // Down of the same layer, NVFP4 or plain; only `expert` and `allow_nan` of the options count.
+  // Down of the same layer, NVFP4 or plain; only `expert`, `allow_nan` and `pre_quant_scale` of
+  // the options count.
   Expected<CheckpointMatrix> load_down(const std::string& prefix,
                                        const CheckpointOptions& options = {}) const;
   // A linear layer by the name of its module: "model.layers.0.self_attn.q_proj".

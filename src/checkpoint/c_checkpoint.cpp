@@ -30,13 +30,15 @@ const CheckpointEntry* entry(const dualgemm_checkpoint* checkpoint, int64_t inde
                                                      : nullptr;
 }
 
-constexpr int32_t kFlagsOfLayers = DUALGEMM_CHECKPOINT_UP_FIRST |
-                                   DUALGEMM_CHECKPOINT_MAX_INPUT_SCALE |
-                                   DUALGEMM_CHECKPOINT_ALLOW_NAN;
-constexpr int32_t kFlagsOfMatrices = DUALGEMM_CHECKPOINT_ALLOW_NAN;
-constexpr uint64_t kMinInfoSize = sizeof(dualgemm_checkpoint_layer_info);
+constexpr int32_t kFlagsOfLayers =
+    DUALGEMM_CHECKPOINT_UP_FIRST | DUALGEMM_CHECKPOINT_MAX_INPUT_SCALE |
+    DUALGEMM_CHECKPOINT_ALLOW_NAN | DUALGEMM_CHECKPOINT_PRE_QUANT_SCALE;
+constexpr int32_t kFlagsOfMatrices =
+    DUALGEMM_CHECKPOINT_ALLOW_NAN | DUALGEMM_CHECKPOINT_PRE_QUANT_SCALE;
+// Callers from before pre_quant_scale: what they load has none.
+constexpr uint64_t kMinInfoSize = offsetof(dualgemm_checkpoint_layer_info, pre_quant_scale);
 constexpr uint64_t kMinLinearInfoSize = sizeof(dualgemm_checkpoint_linear_info);
-constexpr uint64_t kMinMatrixInfoSize = sizeof(dualgemm_checkpoint_matrix_info);
+constexpr uint64_t kMinMatrixInfoSize = offsetof(dualgemm_checkpoint_matrix_info, pre_quant_scale);
 // The least struct_size of a caller who knows of biases.
 constexpr uint64_t kProblemWithBias = offsetof(dualgemm_problem, bias) + 2 * sizeof(int32_t);
 constexpr uint64_t kBuffersWithBias = offsetof(dualgemm_buffers, bias_up) + sizeof(void*);
@@ -50,7 +52,8 @@ Status check_flags(int32_t flags, int32_t known) {
   if ((flags & ~known) == 0) return {};
   return Status::invalid("flags", std::to_string(flags),
                          known == kFlagsOfLayers ? "must be DUALGEMM_CHECKPOINT_* or 0"
-                                                 : "must be DUALGEMM_CHECKPOINT_ALLOW_NAN or 0");
+                                                 : "must be DUALGEMM_CHECKPOINT_ALLOW_NAN, "
+                                                   "DUALGEMM_CHECKPOINT_PRE_QUANT_SCALE, or 0");
 }
 
 // A handle that a failure leaves null.
@@ -76,6 +79,7 @@ dualgemm_status load_matrix(const dualgemm_checkpoint* checkpoint, const char* w
     CheckpointOptions options;
     options.expert = expert;
     options.allow_nan = (flags & DUALGEMM_CHECKPOINT_ALLOW_NAN) != 0;
+    options.pre_quant_scale = (flags & DUALGEMM_CHECKPOINT_PRE_QUANT_SCALE) != 0;
     Expected<CheckpointMatrix> loaded = (checkpoint->checkpoint.*load)(name, options);
     if (!loaded) return loaded.status();
     *matrix = new dualgemm_checkpoint_matrix{*std::move(loaded)};
@@ -131,6 +135,7 @@ dualgemm_status dualgemm_checkpoint_load(const dualgemm_checkpoint* checkpoint, 
     options.up_first = (flags & DUALGEMM_CHECKPOINT_UP_FIRST) != 0;
     options.max_input_scale = (flags & DUALGEMM_CHECKPOINT_MAX_INPUT_SCALE) != 0;
     options.allow_nan = (flags & DUALGEMM_CHECKPOINT_ALLOW_NAN) != 0;
+    options.pre_quant_scale = (flags & DUALGEMM_CHECKPOINT_PRE_QUANT_SCALE) != 0;
     Expected<CheckpointLayer> loaded = checkpoint->checkpoint.load(prefix, options);
     if (!loaded) return loaded.status();
     *layer = new dualgemm_checkpoint_layer{*std::move(loaded)};
@@ -154,6 +159,7 @@ dualgemm_status dualgemm_checkpoint_layer_get_info(const dualgemm_checkpoint_lay
     info->up_global_scale = layer->layer.up_global_scale();
     info->input_scale = layer->layer.input_scale().value_or(0.0f);
     info->scale_layout = static_cast<int32_t>(problem.gate.scale_layout);
+    if (info->struct_size > kMinInfoSize) info->pre_quant_scale = layer->layer.pre_quant_scale();
     return {};
   });
 }
@@ -258,6 +264,7 @@ dualgemm_status dualgemm_checkpoint_matrix_get_info(
     info->input_scale = from.input_scale().value_or(0.0f);
     info->type = static_cast<int32_t>(from.type());
     info->scale_layout = static_cast<int32_t>(from.scale_layout());
+    if (info->struct_size > kMinMatrixInfoSize) info->pre_quant_scale = from.pre_quant_scale();
     return {};
   });
 }

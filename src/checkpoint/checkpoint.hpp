@@ -111,6 +111,9 @@ struct LayerOptions {
   // unless this is set; then the larger multiplier is taken, as vLLM does.
   bool max_input_scale = false;
   std::optional<int64_t> expert;  // of a layer that has several
+  // The caller multiplies the columns of the input by the result's pre_quant_scale. Without it a
+  // layer that has one is kUnsupported.
+  bool pre_quant_scale = false;
 };
 
 struct LayerOperand {
@@ -133,6 +136,7 @@ struct MlpLayer {
   std::optional<float> dequant_input_scale;  // of A
   std::vector<float> gate_bias, up_bias;     // [n] each, or both empty: none
   bool from_mxfp4 = false;                   // either: the file has MXFP4
+  std::vector<float> pre_quant_scale;        // [k], factors of A's columns, or empty: none
   TensorFile memory;                         // keeps alive what the spans point into
 };
 
@@ -160,6 +164,7 @@ struct DownProjection {
   LayerOperand down;
   std::optional<float> dequant_input_scale;  // of H
   std::vector<float> bias;                   // [n], or empty: none
+  std::vector<float> pre_quant_scale;        // [k], factors of the input's columns, or empty
   TensorFile memory;                         // as MlpLayer::memory
 };
 

@@ -195,6 +195,31 @@ Status load_biases(const TensorFile& file, const LayerModules& modules, const La
   return {};
 }
 
+// Gate and Up share their input, and so its factors.
+Status load_factors(const TensorFile& file, const std::string& prefix, const LayerModules& modules,
+                    const LayerOptions& options, MlpLayer& layer) {
+  if (modules.gate.empty()) {
+    Expected<std::vector<float>> both =
+        load_pre_quant_scale(file, modules.stacked, layer.k, modules.experts, options);
+    if (!both) return both.status();
+    layer.pre_quant_scale = *std::move(both);
+    return {};
+  }
+  Expected<std::vector<float>> gate =
+      load_pre_quant_scale(file, modules.gate, layer.k, modules.experts, options);
+  if (!gate) return gate.status();
+  const Expected<std::vector<float>> up =
+      load_pre_quant_scale(file, modules.up, layer.k, modules.experts, options);
+  if (!up) return up.status();
+  if (*gate != *up) {
+    return Status::error(StatusCode::kCorruptFile, fmt::format("layer '{}'", prefix),
+                         "pre_quant_scale of gate and of up differ",
+                         "gate and up share one input: its factors must agree");
+  }
+  layer.pre_quant_scale = *std::move(gate);
+  return {};
+}
+
 }  // namespace
 
 Expected<MlpLayer> load_mlp_layer(const TensorFile& file, const std::string& prefix,
@@ -221,6 +246,7 @@ Expected<MlpLayer> load_mlp_layer(const TensorFile& file, const std::string& pre
     DUALGEMM_TRY(separate ? load_separate(file, prefix, modules, options, layer)
                           : load_stacked(file, prefix, modules, options, layer));
     DUALGEMM_TRY(load_biases(file, modules, options, layer));
+    DUALGEMM_TRY(load_factors(file, prefix, modules, options, layer));
     return layer;
   });
 }

@@ -45,6 +45,10 @@ Expected<DownProjection> load_projection(const TensorFile& file, const std::stri
   out.down = operand_of(*weight, weight->dequant_global_scales.front());
   if (!weight->dequant_input_scales.empty())
     out.dequant_input_scale = weight->dequant_input_scales.front();
+  Expected<std::vector<float>> factors =
+      load_pre_quant_scale(file, module, out.k, experts, options);
+  if (!factors) return factors.status();
+  out.pre_quant_scale = *std::move(factors);
   // gpt-oss's name for it, too: rows of Down do not alternate.
   for (const char* name : {".bias", "_bias"}) {
     Expected<std::vector<float>> bias =

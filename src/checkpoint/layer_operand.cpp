@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "checkpoint/checkpoint_tensors.hpp"
 #include "checkpoint/corrupt.hpp"
@@ -134,6 +135,31 @@ Expected<std::vector<float>> load_bias(const TensorFile& file, const std::string
   const size_t bytes = tensor->data.size() / static_cast<size_t>(experts);
   own.data = tensor->data.subspan(static_cast<size_t>(*expert) * bytes, bytes);
   return decode_to_f32(own);
+}
+
+Expected<std::vector<float>> load_pre_quant_scale(const TensorFile& file, const std::string& module,
+                                                  int64_t k, int64_t experts,
+                                                  const LayerOptions& options) {
+  const std::string name = module + ".pre_quant_scale";
+  const TensorView* tensor = module.empty() ? nullptr : file.find(name);
+  if (tensor == nullptr) return std::vector<float>();
+  // One for all experts may stand beside the tensors that stack them.
+  const bool for_all = experts > 0 && tensor->shape == std::vector<int64_t>{k};
+  Expected<std::vector<float>> factors =
+      load_bias(file, name, k, for_all ? 0 : experts, options.expert);
+  if (!factors) return factors;
+  const std::string where = fmt::format("{}, tensor '{}'", file.origin(), name);
+  for (size_t i = 0; i < factors->size(); ++i) {
+    if (std::isfinite((*factors)[i]) || options.weight.allow_nan) continue;
+    return corrupt(where, fmt::format("{} at {}", (*factors)[i], i),
+                   fmt::format("must be finite; {}", kAllowNanTakesIt));
+  }
+  if (std::all_of(factors->begin(), factors->end(), [](float factor) { return factor == 1.0f; }))
+    return std::vector<float>();
+  if (options.pre_quant_scale) return factors;
+  return Status::unsupported(where, fmt::format("{} factors of the input's columns", k),
+                             "the reader of the layer must ask for them (pre_quant_scale) and "
+                             "multiply its input by them");
 }
 
 Status make_runnable(LayerOperand& operand, DataType type, NibbleOrder order, TensorFile& memory) {

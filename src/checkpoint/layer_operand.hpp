@@ -32,6 +32,13 @@ Expected<std::vector<float>> load_bias(const TensorFile& file, const std::string
                                        int64_t rows, int64_t experts,
                                        const std::optional<int64_t>& expert);
 
+// ModelOpt's AWQ: the k factors of MODULE.pre_quant_scale, by which the columns of the input are
+// multiplied before anything else; empty: none, or all are 1. kUnsupported unless
+// options.pre_quant_scale; kCorruptFile: one is NaN or infinite.
+Expected<std::vector<float>> load_pre_quant_scale(const TensorFile& file, const std::string& module,
+                                                  int64_t k, int64_t experts,
+                                                  const LayerOptions& options);
+
 // Low nibble = even k, values of kPlain aligned to their size. Copies only what needs it.
 Status make_runnable(LayerOperand& operand, DataType type, NibbleOrder order, TensorFile& memory);
 

@@ -27,6 +27,7 @@ checkpoint::LayerOptions layer_options(const CheckpointOptions& options) {
   if (options.up_first) wanted.stacked_order = checkpoint::StackedOrder::kUpFirst;
   wanted.max_input_scale = options.max_input_scale;
   wanted.weight.allow_nan = options.allow_nan;
+  wanted.pre_quant_scale = options.pre_quant_scale;
   if (options.expert != -1) wanted.expert = options.expert;
   return wanted;
 }
@@ -133,6 +134,9 @@ float CheckpointLayer::up_global_scale() const noexcept {
 std::optional<float> CheckpointLayer::input_scale() const noexcept {
   return impl_->layer.dequant_input_scale;
 }
+const float* CheckpointLayer::pre_quant_scale() const noexcept {
+  return impl_->layer.pre_quant_scale.empty() ? nullptr : impl_->layer.pre_quant_scale.data();
+}
 const char* CheckpointLayer::convention() const noexcept {
   return checkpoint::name_of(impl_->layer.convention);
 }
@@ -170,6 +174,9 @@ float CheckpointMatrix::global_scale() const noexcept {
 }
 std::optional<float> CheckpointMatrix::input_scale() const noexcept {
   return impl_->matrix.dequant_input_scale;
+}
+const float* CheckpointMatrix::pre_quant_scale() const noexcept {
+  return impl_->matrix.pre_quant_scale.empty() ? nullptr : impl_->matrix.pre_quant_scale.data();
 }
 const char* CheckpointMatrix::convention() const noexcept {
   return checkpoint::name_of(impl_->matrix.convention);

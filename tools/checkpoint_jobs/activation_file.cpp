@@ -10,7 +10,9 @@
 
 #include "checkpoint/checkpoint_tensors.hpp"
 #include "checkpoint/npy.hpp"
+#include "core/problem.hpp"
 #include "dualgemm/formats.hpp"
+#include "tools/checkpoint_jobs/element_types.hpp"
 #include "tools/checkpoint_jobs/stacked_weights.hpp"
 
 namespace dualgemm::checkpoint {
@@ -125,6 +127,41 @@ Expected<ActivationFile> open_activations(const LayerSource& source) {
   out.name = out.values.name;
   out.shape = out.values.shape;
   return out;
+}
+
+Status scale_columns(std::span<const std::vector<float>> factors,
+                     std::span<const int64_t> first_rows, ActivationFile& activations,
+                     std::vector<std::string>& notes) {
+  const auto is_empty = [](const std::vector<float>& of_one) { return of_one.empty(); };
+  if (std::all_of(factors.begin(), factors.end(), is_empty)) return {};
+  if (activations.nvfp4) {
+    return Status::unsupported(activations.name, "NVFP4 activations, and a pre_quant_scale",
+                               "must be floats, whose columns the layer's factors multiply before "
+                               "they are quantised");
+  }
+  Expected<std::vector<float>> values = decode_to_f32(activations.values);
+  if (!values) return values.status();
+  const DataType type = float_type(activations.values.dtype).value_or(DataType::kF32);
+  const auto k = static_cast<size_t>(activations.shape.back());
+  auto bytes = std::make_shared<std::vector<std::byte>>(
+      static_cast<size_t>(core::bytes_of(type, static_cast<int64_t>(values->size()))));
+  auto* const floats = reinterpret_cast<float*>(bytes->data());
+  auto* const halves = reinterpret_cast<uint16_t*>(bytes->data());
+  size_t expert = 0;
+  for (size_t i = 0; i < values->size(); ++i) {
+    while (expert + 1 < factors.size() && first_rows[expert + 1] <= static_cast<int64_t>(i / k))
+      ++expert;
+    const std::vector<float>& own = factors[expert];
+    const float value = own.empty() ? (*values)[i] : (*values)[i] * own[i % k];
+    if (type == DataType::kF32) floats[i] = value;
+    if (type == DataType::kF16) halves[i] = encode_f16(value);
+    if (type == DataType::kBF16) halves[i] = encode_bf16(value);
+  }
+  activations.values.dtype = element_type(type);
+  activations.values.data = *bytes;
+  activations.file.keep_alive(std::move(bytes));
+  notes.push_back("activations multiplied by the layer's pre_quant_scale");
+  return {};
 }
 
 Expected<CodedActivations> take_codes(const Weight& nvfp4, std::optional<ScaleLayout> layout) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,14 @@ struct ActivationFile {
 // source.activations: its only tensor, its only NVFP4 module where nothing lies beside it, or what
 // source.activations_tensor names. Several that could be meant are an error that names them.
 Expected<ActivationFile> open_activations(const LayerSource& source);
+
+// Multiplies the columns of every row by its expert's factors (pre_quant_scale), as a model does:
+// rounded once, to the type of the values. first_rows: of each expert, non-decreasing; {0} for a
+// layer without. Empty factors leave rows as they are. kUnsupported: the activations are NVFP4
+// already. A note says what was done.
+Status scale_columns(std::span<const std::vector<float>> factors,
+                     std::span<const int64_t> first_rows, ActivationFile& activations,
+                     std::vector<std::string>& notes);
 
 // NVFP4 activations, tight, low nibble = even k.
 struct CodedActivations {

@@ -65,6 +65,7 @@ struct Weights {
   int64_t n = 0, k = 0, experts = 0;
   std::vector<float> gate_scale, up_scale;  // global, multipliers
   std::vector<std::optional<float>> input_scale;
+  std::vector<std::vector<float>> pre_quant_scale;
 };
 
 // Biases of expert `expert` and zeros of those before it that have none.
@@ -83,6 +84,7 @@ Status load_experts(const TensorFile& file, const LayerSource& source, ExpertPro
   options.stacked_order = source.stacked_order;
   options.max_input_scale = source.max_input_scale;
   options.weight.allow_nan = source.allow_nan;
+  options.pre_quant_scale = true;
   for (int64_t expert = 0; expert < weights.experts; ++expert) {
     options.expert = expert;
     Expected<MlpLayer> layer = load_mlp_layer(file, out.prefix, options);
@@ -115,6 +117,7 @@ Status load_experts(const TensorFile& file, const LayerSource& source, ExpertPro
     weights.gate_scale.push_back(layer->gate.dequant_global_scale);
     weights.up_scale.push_back(layer->up.dequant_global_scale);
     weights.input_scale.push_back(layer->dequant_input_scale);
+    weights.pre_quant_scale.push_back(std::move(layer->pre_quant_scale));
   }
   return {};
 }
@@ -231,9 +234,13 @@ Status take_nvfp4_activations(const ActivationFile& from, const Weights& weights
 
 Status load_activations(const LayerSource& source, const Weights& weights, bool masked, int threads,
                         ExpertProblem& out) {
-  const Expected<ActivationFile> from = open_activations(source);
+  Expected<ActivationFile> from = open_activations(source);
   if (!from) return from.status();
   DUALGEMM_TRY(set_shape(*from, weights, masked, out));
+  std::vector<int64_t> first_rows;
+  for (int64_t expert = 0; expert < weights.experts; ++expert)
+    first_rows.push_back(first_row(out, expert));
+  DUALGEMM_TRY(scale_columns(weights.pre_quant_scale, first_rows, *from, out.notes));
   if (from->nvfp4) return take_nvfp4_activations(*from, weights, masked, out);
   const Expected<std::vector<float>> values = decode_to_f32(from->values);
   if (!values) return values.status();

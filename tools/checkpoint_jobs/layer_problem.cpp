@@ -21,6 +21,7 @@ Status load_weights(const LayerSource& source, LayerProblem& out) {
   options.max_input_scale = source.max_input_scale;
   options.expert = source.expert;
   options.weight.allow_nan = source.allow_nan;
+  options.pre_quant_scale = true;
   Expected<checkpoint::MlpLayer> layer = checkpoint::load_mlp_layer(*file, *prefix, options);
   if (!layer) return layer.status();
   DUALGEMM_TRY(check_runnable(*layer));
@@ -141,12 +142,16 @@ Expected<float> take_nvfp4_activations(const ActivationFile& from, LayerProblem&
 
 // Fills a, a_scales, m and k. Returns the global scale of a (1 for float activations).
 Expected<float> load_activations(const LayerSource& source, int threads, LayerProblem& out) {
-  const Expected<ActivationFile> from = open_activations(source);
+  Expected<ActivationFile> from = open_activations(source);
   if (!from) return from.status();
+  if (!from->nvfp4) {
+    DUALGEMM_TRY(set_token_shape(from->values, out.problem));
+    DUALGEMM_TRY(check_k(out.problem.k, out, from->name));
+  }
+  const int64_t first_row = 0;
+  DUALGEMM_TRY(scale_columns({&out.layer.pre_quant_scale, 1}, {&first_row, 1}, *from, out.notes));
   out.activation_file = from->file;
   if (from->nvfp4) return take_nvfp4_activations(*from, out);
-  DUALGEMM_TRY(set_token_shape(from->values, out.problem));
-  DUALGEMM_TRY(check_k(out.problem.k, out, from->name));
   if (out.problem.a.type == DataType::kE2M1)
     return quantize_activations(from->values, out.problem, threads, out);
   DUALGEMM_TRY(load_floats(from->values, out.problem.a.type, out));

@@ -29,6 +29,10 @@ Expected<Projections> load_projections(const TensorFile& file, const std::string
   Expected<DownProjection> down = load_down_projection(file, prefix, options);
   if (!down) return down.status();
   DUALGEMM_TRY(make_runnable(*down));
+  if (!down->pre_quant_scale.empty()) {
+    return Status::unsupported(down->down.tensor_name, "a pre_quant_scale of down",
+                               "H is not multiplied by it here; load() of the Python package does");
+  }
   if (down->n != layer->k || down->k != layer->n) {
     return Status::error(StatusCode::kCorruptFile, down->down.tensor_name,
                          fmt::format("{} x {}", down->n, down->k),
@@ -92,6 +96,7 @@ Status append_expert(const Projections& one, int64_t expert, MlpFromFiles& out,
   out.alpha_up.push_back(layer.up.dequant_global_scale);
   out.alpha_down.push_back(down.down.dequant_global_scale);
   scales.x.push_back(layer.dequant_input_scale);
+  out.x_factors.push_back(layer.pre_quant_scale);
   if (down.dequant_input_scale)
     scales.h = std::max(scales.h.value_or(0.0f), *down.dequant_input_scale);
   return {};
@@ -143,6 +148,7 @@ Status load_all(const TensorFile& file, const LayerSource& source, const MlpRequ
   options.max_input_scale = source.max_input_scale;
   options.expert = source.expert;
   options.weight.allow_nan = source.allow_nan;
+  options.pre_quant_scale = true;
   InputScales scales;
   for (int64_t expert = 0; expert < out.problem.l; ++expert) {
     if (request.experts) options.expert = expert;
@@ -233,8 +239,18 @@ Status take_float_x(const TensorView& tensor, const MlpRequest& request, MlpFrom
   return {};
 }
 
-Status load_x(const ActivationFile& from, const MlpRequest& request, MlpFromFiles& out) {
+std::vector<int64_t> first_rows(const MlpRequest& request, const MlpFromFiles& out) {
+  std::vector<int64_t> rows;
+  for (int64_t expert = 0; expert < out.problem.l; ++expert) {
+    const bool contiguous = request.experts && !request.masked;
+    rows.push_back(contiguous ? out.offsets[static_cast<size_t>(expert)] : expert * out.problem.m);
+  }
+  return rows;
+}
+
+Status load_x(ActivationFile from, const MlpRequest& request, MlpFromFiles& out) {
   DUALGEMM_TRY(take_rows(from, request, out));
+  DUALGEMM_TRY(scale_columns(out.x_factors, first_rows(request, out), from, out.notes));
   return from.nvfp4 ? take_nvfp4_x(from, request, out) : take_float_x(from.values, request, out);
 }
 

@@ -34,6 +34,7 @@ struct MlpFromFiles {
   std::vector<float> alpha_gate, alpha_up, alpha_down;  // of each expert
   std::vector<float> x_scale;                           // likewise, or empty
   std::vector<float> bias_gate, bias_up, bias_down;     // all of them or none
+  std::vector<std::vector<float>> x_factors;            // of each expert; empty ones: none
   std::vector<int32_t> offsets, counts;
 };
 

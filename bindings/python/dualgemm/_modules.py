@@ -46,6 +46,7 @@ class PackedModule(nn.Module):
     _weights: ClassVar[type[Container]]
     packed: Optional[Tensor]
     input_scale: Optional[Tensor]
+    pre_quant_scale: Optional[Tensor]
 
     def __init__(self, shape: Shape, *, bias: bool, input_dtype: InputType, input_scale: Optional[float], device: Any) -> None:
         super().__init__()
@@ -73,7 +74,18 @@ class PackedModule(nn.Module):
             "input_scale", None if given is None else torch.full((1,), given, dtype=torch.float32, device=device)
         )
         self._input_scale = given  # the same as a number: an output's global scale must not be read from a GPU
+        self.register_buffer("pre_quant_scale", None)
         self._put_absent_last()
+
+    def set_pre_quant_scale(self: _Self, factors: Optional[Tensor]) -> _Self:
+        """AWQ's factors of the columns of x, [K], by which x is multiplied first, rounded once to its dtype; None: none."""
+        if factors is not None:
+            if not factors.is_floating_point() or list(factors.shape) != [self.shape.k]:
+                raise InvalidArgument("factors", f"{factors.dtype} {list(factors.shape)}", f"must be floats [{self.shape.k}]")
+            factors = factors.detach().to(self._device(), torch.float32)
+        self.register_buffer("pre_quant_scale", factors)
+        self._put_absent_last()
+        return self
 
     def _sizes(self, columns: int) -> tuple[int, ...]:
         return (self.shape.experts, self.shape.n, columns) if self.shape.experts else (self.shape.n, columns)
@@ -196,6 +208,8 @@ class PackedModule(nn.Module):
 
     def _quantized(self, x: Tensor) -> tuple[Tensor, Optional[Tensor], Optional[Tensor]]:
         """Activations, their scales and one factor for each row, by input_dtype."""
+        if self.pre_quant_scale is not None:
+            x = (x.float() * self.pre_quant_scale).to(x.dtype)
         if self.input_dtype == "bf16":
             return x, None, None
         codes, scales, found = call(_ops.quantize_nvfp4, x, self.input_scale, per_row=self.input_scale is None)
@@ -268,7 +282,7 @@ class PackedModule(nn.Module):
                     setattr(self, name, None)
         elif has_codes:
             self.packed = None
-        for name in (*self._weights._biases, "input_scale"):
+        for name in (*self._weights._biases, "input_scale", "pre_quant_scale"):
             if name in own and self._buffers.get(name) is None:
                 setattr(self, name, torch.empty_like(own[name], device=device))
         for name in scales:  # swizzled ones are flat
@@ -379,7 +393,7 @@ class NVFP4Linear(PackedModule):
     @property
     def output_scale(self) -> Optional[float]:
         """With which global scale the producer of x may write NVFP4 itself; None: it is to come in 16 or 32 bits."""
-        return self._input_scale if self.in_features % 16 == 0 else None
+        return self._input_scale if self.in_features % 16 == 0 and self.pre_quant_scale is None else None
 
     def forward(self, x: Tensor) -> Tensor:
         """[..., in_features] to [..., out_features] of the same dtype."""

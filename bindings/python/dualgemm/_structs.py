@@ -155,6 +155,7 @@ class LayerInfo(ctypes.Structure):
         ("up_global_scale", c_float),
         ("input_scale", c_float),
         ("scale_layout", c_int32),
+        ("pre_quant_scale", c_void_p),
     ]
 
 
@@ -188,4 +189,5 @@ class MatrixInfo(ctypes.Structure):
         ("input_scale", c_float),
         ("type", c_int32),
         ("scale_layout", c_int32),
+        ("pre_quant_scale", c_void_p),
     ]

@@ -6,7 +6,7 @@ import ctypes
 import os
 import re
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from ctypes import byref, c_float, c_int32, c_int64, c_void_p
 from typing import Any, NamedTuple, Optional, TypeVar, Union
 
@@ -24,7 +24,7 @@ from ._structs import Buffers, LayerInfo, LinearInfo, MatrixInfo, Problem
 from .nn import GatedExperts, GatedMLP
 from .weights import LinearWeights, Weights
 
-_FLAGS = {"up_first": 1, "max_input_scale": 2, "allow_nan": 4}
+_FLAGS = {"up_first": 1, "max_input_scale": 2, "allow_nan": 4, "pre_quant_scale": 8}
 _TYPES = {1: torch.float16, 2: torch.bfloat16, 3: torch.float32}
 _ONE_LAYER = -1
 _Container = TypeVar("_Container", Weights, LinearWeights)
@@ -248,19 +248,23 @@ class Checkpoint:
         order: str = "gate_up",
         max_input_scale: bool = False,
         allow_nan: bool = False,
+        pre_quant_scale: bool = False,
     ) -> Weights:
         """Gate and up of a layer; of one with experts all, [E, ...], or ``expert``. Alphas are the global scales of the
         weights: activations in NVFP4 bring theirs, input_scale(prefix) or their own.
 
         shard: (rank, world_size), rows. order: "gate_up" or "up_gate", of a tensor that stacks both. max_input_scale: gate
         and up that were calibrated differently share the larger input scale. allow_nan: scales that are NaN or infinite are
-        taken as they are, not refused. Raises FileError, Unsupported, InvalidArgument.
+        taken as they are, not refused. pre_quant_scale: the caller multiplies the input by pre_quant_scale(prefix); without it
+        a layer that has one (AWQ) is Unsupported. Raises FileError, Unsupported, InvalidArgument.
         """
         if shard is not None and not (isinstance(shard, (tuple, list)) and len(shard) == 2):
             raise InvalidArgument("shard", type(shard).__name__, "must be (rank, world_size)")
         if order not in ("gate_up", "up_gate"):
             raise InvalidArgument("order", repr(order), "must be gate_up or up_gate")
-        flags = self._flags(allow_nan, up_first=order == "up_gate", max_input_scale=max_input_scale)
+        flags = self._flags(
+            allow_nan, up_first=order == "up_gate", max_input_scale=max_input_scale, pre_quant_scale=pre_quant_scale
+        )
 
         def part(number: int) -> tuple[Weights, _Owned]:
             weights, owned = self._layer_weights(prefix, number, flags)
@@ -275,17 +279,28 @@ class Checkpoint:
     ) -> Optional[float]:
         """The calibrated global scale of the layer's input, a dequantising multiplier; None: there is none. For experts, the
         largest of theirs."""
-        scales = []
-        for number in self._numbers(prefix, expert):
-            info = LayerInfo(struct_size=ctypes.sizeof(LayerInfo))
-            layer = self._load(prefix, number, self._flags(allow_nan, max_input_scale=max_input_scale))
-            self._check(self._c.dualgemm_checkpoint_layer_get_info(layer.handle, byref(info)))
-            scales.append(float(info.input_scale))
+        flags = self._flags(allow_nan, max_input_scale=max_input_scale, pre_quant_scale=True)
+        scales = [float(self._layer_info(prefix, number, flags)[0].input_scale) for number in self._numbers(prefix, expert)]
         return max(scales) if all(scales) else None
 
-    def _matrix(self, load: Any, name: str, expert: int, allow_nan: bool) -> tuple[MatrixInfo, _Owned]:
+    def _layer_info(self, prefix: str, expert: int, flags: int) -> tuple[LayerInfo, _Owned]:
+        info, layer = LayerInfo(struct_size=ctypes.sizeof(LayerInfo)), self._load(prefix, expert, flags)
+        self._check(self._c.dualgemm_checkpoint_layer_get_info(layer.handle, byref(info)))
+        return info, layer
+
+    @checked
+    def pre_quant_scale(self, prefix: str, *, expert: Optional[int] = None, allow_nan: bool = False) -> Optional[Tensor]:
+        """AWQ's factors of the columns of the layer's input, float32 [K]; None: there are none. All experts of a layer must
+        have the same: Unsupported."""
+        flags = self._flags(allow_nan, max_input_scale=True, pre_quant_scale=True)
+        return _one_factor_each(prefix, (self._layer_info(prefix, number, flags) for number in self._numbers(prefix, expert)))
+
+    def _matrix(
+        self, load: Any, name: str, expert: int, allow_nan: bool, pre_quant_scale: bool = True
+    ) -> tuple[MatrixInfo, _Owned]:
         handle, info = c_void_p(), MatrixInfo(struct_size=ctypes.sizeof(MatrixInfo))
-        self._check(load(self._handle, name.encode(), c_int64(expert), c_int32(self._flags(allow_nan)), byref(handle)))
+        flags = self._flags(allow_nan, pre_quant_scale=pre_quant_scale)
+        self._check(load(self._handle, name.encode(), c_int64(expert), c_int32(flags), byref(handle)))
         owned = _Owned(handle, self._c.dualgemm_checkpoint_matrix_free)
         self._check(self._c.dualgemm_checkpoint_matrix_get_info(handle, byref(info)))
         return info, owned
@@ -301,8 +316,9 @@ class Checkpoint:
         keep_original: bool,
         a_dtype: torch.dtype,
         allow_nan: bool,
+        pre_quant_scale: bool,
     ) -> Union[LinearWeights, nn.Linear]:
-        info, owned = self._matrix(load, name, numbers[0], allow_nan)
+        info, owned = self._matrix(load, name, numbers[0], allow_nan, pre_quant_scale)
         if info.type in _TYPES:
             if stacks:
                 raise Unsupported(name, f"experts in {_TYPES[info.type]}", "must be NVFP4; `dualgemm quantize` makes it")
@@ -310,7 +326,7 @@ class Checkpoint:
             return _plain_linear(weight, _mapped(info.bias, torch.float32, info.n) if info.bias else None, device)
 
         def part(number: int) -> tuple[LinearWeights, _Owned]:
-            found, owner = self._matrix(load, name, number, allow_nan)
+            found, owner = self._matrix(load, name, number, allow_nan, pre_quant_scale)
             if found.type in _TYPES:
                 raise Unsupported(f"{name}, expert {number}", str(_TYPES[found.type]), "must be NVFP4 as the others")
             return LinearWeights.from_tensors(
@@ -335,9 +351,10 @@ class Checkpoint:
         keep_original: bool = False,
         a_dtype: torch.dtype = torch.bfloat16,
         allow_nan: bool = False,
+        pre_quant_scale: bool = False,
     ) -> Union[LinearWeights, nn.Linear]:
         """Down of the same layer: LinearWeights, or an nn.Linear of the file's dtype where it was left unquantised.
-        allow_nan: as weights()."""
+        allow_nan and pre_quant_scale: as weights(), for down_pre_quant_scale(prefix)."""
         numbers = self._numbers(prefix, expert)
         return self._linear(
             self._c.dualgemm_checkpoint_load_down_flags,
@@ -349,6 +366,7 @@ class Checkpoint:
             keep_original,
             a_dtype,
             allow_nan,
+            pre_quant_scale,
         )
 
     @checked
@@ -361,8 +379,9 @@ class Checkpoint:
         keep_original: bool = False,
         a_dtype: torch.dtype = torch.bfloat16,
         allow_nan: bool = False,
+        pre_quant_scale: bool = False,
     ) -> Union[LinearWeights, nn.Linear]:
-        """Any linear layer by the name of its module, "model.layers.0.self_attn.q_proj"; as down()."""
+        """Any linear layer by the name of its module, "model.layers.0.self_attn.q_proj"; as down(), for linear_pre_quant_scale(name)."""
         return self._linear(
             self._c.dualgemm_checkpoint_load_matrix_flags,
             name,
@@ -373,6 +392,7 @@ class Checkpoint:
             keep_original,
             a_dtype,
             allow_nan,
+            pre_quant_scale,
         )
 
     @checked
@@ -389,6 +409,31 @@ class Checkpoint:
         """That of what goes into a linear layer."""
         load = self._c.dualgemm_checkpoint_load_matrix_flags
         return float(self._matrix(load, name, _ONE_LAYER, allow_nan)[0].input_scale) or None
+
+    @checked
+    def down_pre_quant_scale(self, prefix: str, *, expert: Optional[int] = None, allow_nan: bool = False) -> Optional[Tensor]:
+        """As pre_quant_scale(), of what goes into down."""
+        load = self._c.dualgemm_checkpoint_load_down_flags
+        return _one_factor_each(prefix, (self._matrix(load, prefix, one, allow_nan) for one in self._numbers(prefix, expert)))
+
+    @checked
+    def linear_pre_quant_scale(self, name: str, *, allow_nan: bool = False) -> Optional[Tensor]:
+        """As pre_quant_scale(), of what goes into a linear layer."""
+        load = self._c.dualgemm_checkpoint_load_matrix_flags
+        return _one_factor_each(name, [self._matrix(load, name, _ONE_LAYER, allow_nan)])
+
+
+def _one_factor_each(name: str, layers: Iterable[tuple[Union[LayerInfo, MatrixInfo], _Owned]]) -> Optional[Tensor]:
+    """Factors of the columns of an input, which all of a layer's experts must have in common."""
+    first: Optional[Tensor] = None
+    for number, (info, owned) in enumerate(layers):
+        found = _mapped(info.pre_quant_scale, torch.float32, info.k).clone() if info.pre_quant_scale else None
+        if number == 0:
+            first = found
+        elif (found is None) != (first is None) or (found is not None and first is not None and not torch.equal(found, first)):
+            raise Unsupported(name, f"expert {number} has another pre_quant_scale", "all experts must have the same")
+        del owned
+    return first
 
 
 def _stacks(numbers: list[int], expert: Optional[int]) -> bool:
@@ -488,8 +533,9 @@ def gated_module(
     max_input_scale: bool = False,
 ) -> nn.Module:
     """GatedMLP, or GatedExperts, of a checkpoint's layer. dtype: of a down that is not NVFP4."""
-    weights = checkpoint.weights(prefix, device=device, prepare=False, max_input_scale=max_input_scale)
-    down = checkpoint.down(prefix, device=device, prepare=False)
+    weights = checkpoint.weights(prefix, device=device, prepare=False, max_input_scale=max_input_scale, pre_quant_scale=True)
+    down = checkpoint.down(prefix, device=device, prepare=False, pre_quant_scale=True)
+    factors, down_factors = checkpoint.pre_quant_scale(prefix), checkpoint.down_pre_quant_scale(prefix)
     scale, down_scale = None, None
     if input_dtype == "nvfp4":
         scale = checkpoint.input_scale(prefix, max_input_scale=max_input_scale)
@@ -497,7 +543,7 @@ def gated_module(
     if weights._shape.experts:
         if not isinstance(down, LinearWeights):
             raise Unsupported(f"{prefix}, down", "not NVFP4", "experts must be NVFP4 altogether")
-        return GatedExperts.from_weights(
+        experts = GatedExperts.from_weights(
             weights,
             down,
             activation=activation,
@@ -506,12 +552,18 @@ def gated_module(
             down_input_scale=down_scale,
             bias=weights.bias_gate is not None,
         )
-    inner: nn.Module = (
-        NVFP4Linear.from_weights(down, input_dtype=input_dtype, input_scale=down_scale)
-        if isinstance(down, LinearWeights)
-        else down.to(dtype=dtype)
-    )
-    return GatedMLP.from_weights(weights, inner, activation=activation, input_dtype=input_dtype, input_scale=scale)
+        experts.down.set_pre_quant_scale(down_factors)
+        return experts.set_pre_quant_scale(factors)
+    inner: nn.Module
+    if isinstance(down, LinearWeights):
+        inner = NVFP4Linear.from_weights(down, input_dtype=input_dtype, input_scale=down_scale)
+        inner.set_pre_quant_scale(down_factors)
+    elif down_factors is not None:
+        raise Unsupported(f"{prefix}, down", "a pre_quant_scale and no NVFP4", "only NVFP4 layers have one")
+    else:
+        inner = down.to(dtype=dtype)
+    made = GatedMLP.from_weights(weights, inner, activation=activation, input_dtype=input_dtype, input_scale=scale)
+    return made.set_pre_quant_scale(factors)
 
 
 @checked

@@ -128,6 +128,86 @@ class RunMlp : public CliTest {
   }
 };
 
+// AWQ: columns of X are multiplied first; the same as an X that was multiplied before it was written.
+TEST_F(RunMlp, PreQuantScaleOfGateAndUp) {
+  write_layer();
+  const Expected<TensorFile> plain = TensorFile::open(path("w.safetensors"));
+  ASSERT_TRUE(plain.ok());
+  std::vector<float> factors;
+  for (int64_t i = 0; i < kHidden; ++i) factors.push_back(i % 3 == 0 ? 0.5f : 2.0f);
+  const auto with_factors = [&](const std::vector<const char*>& modules) {
+    TensorFile file = *plain;
+    for (const char* module : modules) {
+      const std::string name = std::string("model.layers.3.mlp.") + module + ".pre_quant_scale";
+      const auto size =
+          static_cast<int64_t>(module == std::string("down_proj") ? kIntermediate : kHidden);
+      std::vector<float> values = factors;
+      values.resize(static_cast<size_t>(size), 4.0f);
+      ASSERT_TRUE(add_bytes(file, name, checkpoint::ElementType::kF32, {size}, values).ok());
+    }
+    write(file);
+  };
+  with_factors({"gate_proj", "up_proj"});
+  for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--prepared"}}) {
+    const ProgramResult result = run_mlp(more);
+    ASSERT_EQ(result.exit_code, 0) << result;
+    EXPECT_TRUE(contains(result.err, "multiplied by the layer's pre_quant_scale")) << result;
+    std::vector<double> x = x_;
+    for (size_t i = 0; i < x.size(); ++i) x[i] *= factors[i % kHidden];
+    const std::vector<double> found = y();
+    ASSERT_EQ(found.size(), static_cast<size_t>(kRows * kHidden));
+    for (int64_t row = 0; row < kRows; ++row)
+      experts_.front().expect_row(&x[static_cast<size_t>(row * kHidden)],
+                                  &found[static_cast<size_t>(row * kHidden)]);
+  }
+  // Gate and Up alone, A in its own type and quantised.
+  for (const char* type : {"bf16", "e2m1"}) {
+    const ProgramResult result = run({"run", path("w.safetensors"), "--activations", path("x.npy"),
+                                      "--a-type", type, "--check", "--out", path("d.npy")});
+    ASSERT_EQ(result.exit_code, 0) << result;
+    EXPECT_TRUE(contains(result.err, "multiplied by the layer's pre_quant_scale")) << result;
+  }
+  const ProgramResult report = run({"validate", path("w.safetensors")});
+  EXPECT_TRUE(contains(report.out, "pre_quant_scale")) << report;
+  with_factors({"down_proj"});
+  const ProgramResult refused = run_mlp({});
+  EXPECT_EQ(refused.exit_code, 1) << refused;
+  EXPECT_TRUE(contains(refused.err, "H is not multiplied by it here")) << refused;
+}
+
+TEST_F(RunMlp, PreQuantScaleOfExperts) {
+  write_experts();
+  Expected<TensorFile> file = TensorFile::open(path("w.safetensors"));
+  ASSERT_TRUE(file.ok());
+  const auto factor = [](int64_t expert) { return std::ldexp(1.0f, static_cast<int>(expert) - 1); };
+  for (int64_t e = 0; e < 3; ++e) {
+    for (const char* module : {".w1", ".w3"}) {
+      const std::string name = "model.layers.0.block_sparse_moe.experts." + std::to_string(e) +
+                               module + ".pre_quant_scale";
+      const std::vector<float> values(kHidden, factor(e));
+      ASSERT_TRUE(add_bytes(*file, name, checkpoint::ElementType::kF32, {kHidden}, values).ok());
+    }
+  }
+  write(*file);
+  write_text("rows.txt", "2 1 4");
+  const ProgramResult result = run_mlp({"--experts", "--expert-tokens", path("rows.txt")});
+  ASSERT_EQ(result.exit_code, 0) << result;
+  const std::vector<double> found = y();
+  ASSERT_EQ(found.size(), static_cast<size_t>(kRows * kHidden));
+  for (int64_t row = 0; row < kRows; ++row) {
+    const int64_t expert = row < 2 ? 0 : row < 3 ? 1 : 2;
+    std::vector<double> x(x_.begin() + row * kHidden, x_.begin() + (row + 1) * kHidden);
+    for (double& value : x) value *= factor(expert);
+    experts_[static_cast<size_t>(expert)].expect_row(x.data(),
+                                                     &found[static_cast<size_t>(row * kHidden)]);
+  }
+  EXPECT_EQ(
+      run({"run", path("w.safetensors"), "--experts", "--expert-tokens", path("rows.txt"),
+           "--activations", path("x.npy"), "--a-type", "bf16", "--check", "--out", path("d.npy")})
+          .exit_code,
+      0);
+}
+
 TEST_F(RunMlp, ALayerOfLlama) {
   write_layer();
   for (const std::vector<std::string>& more :

@@ -97,6 +97,7 @@ class LayerReader {
     }
     findings.kind =
         std::string(checkpoint::stored_as(*layer)) + (layer->stacked ? ", stacked" : "");
+    if (!layer->pre_quant_scale.empty()) findings.kind += ", pre_quant_scale";
     findings.type = layer->type;
     findings.n = layer->n;
     findings.k = layer->k;
@@ -138,6 +139,7 @@ class LayerReader {
   checkpoint::LayerOptions options_ = [] {
     checkpoint::LayerOptions options;
     options.weight.near_names = false;
+    options.pre_quant_scale = true;
     return options;
   }();
   std::set<std::string> named_;  // kinds that have got near names

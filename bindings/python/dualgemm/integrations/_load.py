@@ -98,7 +98,7 @@ class _Loading:
                 set_module(self.model, name, files.fp8_linear(module, layer, self.dtype, self.device))
                 continue
             try:
-                linear = self.checkpoint.linear(name, device=self.device, prepare=False)
+                linear = self.checkpoint.linear(name, device=self.device, prepare=False, pre_quant_scale=True)
             except DualGemmError as error:
                 self.reasons[name] = str(error)  # tied, or missing: told in the end
                 continue
@@ -111,7 +111,8 @@ class _Loading:
                     f"must be {module.out_features} x {module.in_features}, as config.json says",
                 )
             scale = self.checkpoint.linear_input_scale(name) if self.input_dtype == "nvfp4" else None
-            set_module(self.model, name, NVFP4Linear.from_weights(linear, input_dtype=self.input_dtype, input_scale=scale))
+            made = NVFP4Linear.from_weights(linear, input_dtype=self.input_dtype, input_scale=scale)
+            set_module(self.model, name, made.set_pre_quant_scale(self.checkpoint.linear_pre_quant_scale(name)))
 
     def check_complete(self, folder: pathlib.Path, files: FloatFiles) -> None:
         missing = sorted(name for name, parameter in self.model.named_parameters() if parameter.device.type == "meta")
