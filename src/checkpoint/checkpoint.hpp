@@ -67,6 +67,7 @@ struct Weight {
   std::vector<float> dequant_global_scales;  // multipliers: one, or two (stacked); {1} for kPlain.
                                              // Experts: one, `experts`, or 2 * `experts`
   std::vector<float> dequant_input_scales;   // multipliers: none, or as many
+  bool unwritten_input_scale = false;        // there is one, and it was skipped
   // The divisors that the multipliers are reciprocals of; empty where multipliers were stored.
   std::vector<float> global_divisors, input_divisors;
   std::string name;                   // of the tensor that holds `data`
@@ -84,6 +85,9 @@ struct WeightOptions {
   // Global and input scales that are NaN or infinite are taken as they are, and where a layer is
   // read its NaN block scales.
   bool allow_nan = false;
+  // An input scale that is 0 or NaN, one that no calibration wrote, is as if it were absent, unless
+  // allow_nan. Readers of layers do so; others take them for errors.
+  bool skip_unwritten = false;
   // kNotFound lists near names, which takes as long as the file has names. Who asks for every layer
   // of a file leaves it out.
   bool near_names = true;
@@ -134,6 +138,7 @@ struct MlpLayer {
   NibbleOrder nibble_order = NibbleOrder::kLowEven;
   LayerOperand gate, up;
   std::optional<float> dequant_input_scale;  // of A
+  bool unwritten_input_scale = false;        // of A: it is there, 0 or NaN, and not used
   std::vector<float> gate_bias, up_bias;     // [n] each, or both empty: none
   bool from_mxfp4 = false;                   // either: the file has MXFP4
   std::vector<float> pre_quant_scale;        // [k], factors of A's columns, or empty: none
@@ -163,6 +168,7 @@ struct DownProjection {
   NibbleOrder nibble_order = NibbleOrder::kLowEven;
   LayerOperand down;
   std::optional<float> dequant_input_scale;  // of H
+  bool unwritten_input_scale = false;        // as MlpLayer's
   std::vector<float> bias;                   // [n], or empty: none
   std::vector<float> pre_quant_scale;        // [k], factors of the input's columns, or empty
   TensorFile memory;                         // as MlpLayer::memory

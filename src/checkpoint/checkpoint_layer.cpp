@@ -71,10 +71,13 @@ Status load_separate(const TensorFile& file, const std::string& prefix, const La
     return Status::error(StatusCode::kCorruptFile, weight->name, "two global scales",
                          "only a stacked gate_up weight may have two");
   }
-  Expected<std::optional<float>> input_scale = one_input_scale(
-      prefix, gate->dequant_input_scales, up->dequant_input_scales, options.max_input_scale);
-  if (!input_scale) return input_scale.status();
-  layer.dequant_input_scale = *input_scale;
+  layer.unwritten_input_scale = gate->unwritten_input_scale || up->unwritten_input_scale;
+  if (!layer.unwritten_input_scale) {
+    Expected<std::optional<float>> input_scale = one_input_scale(
+        prefix, gate->dequant_input_scales, up->dequant_input_scales, options.max_input_scale);
+    if (!input_scale) return input_scale.status();
+    layer.dequant_input_scale = *input_scale;
+  }
   if (holds_blocks(gate->convention)) {
     DUALGEMM_TRY(unpack_ggml(*gate, layer.memory));
     DUALGEMM_TRY(unpack_ggml(*up, layer.memory));
@@ -153,6 +156,7 @@ Status load_stacked(const TensorFile& file, const std::string& prefix, const Lay
       one_input_scale(prefix, input, input, options.max_input_scale);
   if (!input_scale) return input_scale.status();
   layer.dequant_input_scale = *input_scale;
+  layer.unwritten_input_scale = weight->unwritten_input_scale;
   if (holds_blocks(weight->convention)) DUALGEMM_TRY(unpack_ggml(*weight, layer.memory));
   describe_layer(layer, *weight, half);
   layer.stacked = true;

@@ -146,13 +146,7 @@ Status read_nvfp4(const TensorFile& file, const std::string& module, const Weigh
     weight.dequant_global_scales = std::move(scales->multipliers);
     weight.global_divisors = std::move(scales->divisors);
   }
-  if (!file.contains(names.input_scale)) return {};
-  Expected<GlobalScales> scales =
-      read_global_scales(file, names.input_scale, are_divisors, weight.experts, expert, options);
-  if (!scales) return scales.status();
-  weight.dequant_input_scales = std::move(scales->multipliers);
-  weight.input_divisors = std::move(scales->divisors);
-  return {};
+  return read_input_scales(file, expert, options, weight);
 }
 
 ElementType plain_type(DataType type) {

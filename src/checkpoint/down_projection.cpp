@@ -43,6 +43,7 @@ Expected<DownProjection> load_projection(const TensorFile& file, const std::stri
   out.scale_layout = weight->scale_layout;
   out.nibble_order = weight->nibble_order;
   out.down = operand_of(*weight, weight->dequant_global_scales.front());
+  out.unwritten_input_scale = weight->unwritten_input_scale;
   if (!weight->dequant_input_scales.empty())
     out.dequant_input_scale = weight->dequant_input_scales.front();
   Expected<std::vector<float>> factors =
@@ -97,7 +98,9 @@ bool has_down_projection(const TensorFile& file, const std::string& prefix,
 Expected<DownProjection> load_linear(const TensorFile& file, const std::string& module,
                                      const LayerOptions& options) {
   return guarded(file.origin(), [&]() -> Expected<DownProjection> {
-    const Expected<Weight> weight = load_weight_part(file, module, options.weight, {});
+    WeightOptions of_layers = options.weight;
+    of_layers.skip_unwritten = true;
+    const Expected<Weight> weight = load_weight_part(file, module, of_layers, {});
     if (!weight) return weight.status();
     if (options.expert && weight->experts == 0) {
       return Status::invalid("expert", fmt::format("{}", *options.expert),

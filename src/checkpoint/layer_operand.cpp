@@ -90,7 +90,9 @@ LayerOperand operand_of(const Weight& weight, float dequant_global_scale) {
 
 Expected<Weight> load_matrix(const TensorFile& file, const std::string& module, int64_t experts,
                              const LayerOptions& options, TensorFile& memory) {
-  Expected<Weight> weight = load_weight_part(file, module, options.weight, options.expert);
+  WeightOptions of_layers = options.weight;
+  of_layers.skip_unwritten = true;
+  Expected<Weight> weight = load_weight_part(file, module, of_layers, options.expert);
   if (!weight) return weight;
   if (weight->experts > 0 && !is_nvfp4(row_of(weight->convention))) {
     return Status::unsupported(

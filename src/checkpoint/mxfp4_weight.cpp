@@ -91,14 +91,7 @@ Expected<Weight> load_mxfp4(const TensorFile& file, const std::string& module,
                         "MXFP4 has no global scale");
   }
   weight.scales = scales->bytes();
-  if (!names.input_scale.empty() && file.contains(names.input_scale)) {
-    const bool are_divisors = row_of(names.convention).scalars == ScalarRule::kDivisor;
-    Expected<GlobalScales> input =
-        read_global_scales(file, names.input_scale, are_divisors, weight.experts, expert, options);
-    if (!input) return input.status();
-    weight.dequant_input_scales = std::move(input->multipliers);
-    weight.input_divisors = std::move(input->divisors);
-  }
+  DUALGEMM_TRY(read_input_scales(file, expert, options, weight));
   return expert && weight.experts > 0 ? slice_matrix(weight, *expert)
                                       : Expected<Weight>(std::move(weight));
 }

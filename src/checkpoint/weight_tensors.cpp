@@ -14,7 +14,7 @@ namespace {
 
 // The scales of one tensor that are asked for: all of them, or those of one expert.
 struct Scalars {
-  const TensorView& tensor;
+  TensorView tensor;
   int64_t first, count;
 
   float stored(int64_t i) const { return load_element<float>(tensor.data, i); }
@@ -58,6 +58,28 @@ Status check_global_scale(const TensorFile& file, const std::string& name, float
                       would_do ? rule + "; " + kAllowNanTakesIt : rule);
 }
 
+Expected<Scalars> find_scalars(const TensorFile& file, const std::string& name, int64_t experts,
+                               const std::optional<int64_t>& expert, const WeightOptions& options) {
+  const Expected<TensorView> tensor = required_tensor(file, name, options);
+  if (!tensor) return tensor.status();
+  const int64_t count = tensor->elements();
+  const bool fits =
+      experts == 0 ? count == 1 || (count == 2 && tensor->shape.size() == 1)
+                   : count == 1 || count == experts || (count % 2 == 0 && count / 2 == experts);
+  if (tensor->dtype != ElementType::kF32 || !fits) {
+    return wrong_tensor(
+        file, name, describe(*tensor),
+        experts == 0 ? "a global scale must be F32 [], [1] or [2]"
+                     : fmt::format("global scales must be F32 and 1, {0} or 2 * {0}", experts));
+  }
+  Scalars scalars{*tensor, 0, count};
+  if (expert && experts > 0 && count > 1) {
+    scalars.count = count / experts;
+    scalars.first = *expert * scalars.count;
+  }
+  return scalars;
+}
+
 }  // namespace
 
 Status wrong_tensor(const TensorFile& file, const std::string& tensor, std::string observed,
@@ -92,41 +114,48 @@ Expected<GlobalScales> read_global_scales(const TensorFile& file, const std::str
                                           bool are_divisors, int64_t experts,
                                           const std::optional<int64_t>& expert,
                                           const WeightOptions& options) {
-  const Expected<TensorView> tensor = required_tensor(file, name, options);
-  if (!tensor) return tensor.status();
-  const int64_t count = tensor->elements();
-  const bool fits =
-      experts == 0 ? count == 1 || (count == 2 && tensor->shape.size() == 1)
-                   : count == 1 || count == experts || (count % 2 == 0 && count / 2 == experts);
-  if (tensor->dtype != ElementType::kF32 || !fits) {
-    return wrong_tensor(
-        file, name, describe(*tensor),
-        experts == 0 ? "a global scale must be F32 [], [1] or [2]"
-                     : fmt::format("global scales must be F32 and 1, {0} or 2 * {0}", experts));
-  }
-  Scalars scalars{*tensor, 0, count};
-  if (expert && experts > 0 && count > 1) {
-    scalars.count = count / experts;
-    scalars.first = *expert * scalars.count;
-  }
+  const Expected<Scalars> scalars = find_scalars(file, name, experts, expert, options);
+  if (!scalars) return scalars.status();
   std::vector<float> stored;
-  for (int64_t i = scalars.first; i < scalars.first + scalars.count; ++i) {
-    const float value = scalars.stored(i);
+  for (int64_t i = scalars->first; i < scalars->first + scalars->count; ++i) {
+    const float value = scalars->stored(i);
     DUALGEMM_TRY(check_global_scale(file, name, value, are_divisors, options.allow_nan));
     stored.push_back(value);
   }
   GlobalScales scales;
   if (!are_divisors) {
-    scales.divisors = kept_reciprocals(file, kDivisorKey + name, scalars);
+    scales.divisors = kept_reciprocals(file, kDivisorKey + name, *scalars);
     scales.multipliers = std::move(stored);
     return scales;
   }
-  scales.multipliers = kept_reciprocals(file, kMultiplierKey + name, scalars);
+  scales.multipliers = kept_reciprocals(file, kMultiplierKey + name, *scalars);
   if (scales.multipliers.empty()) {
     for (const float divisor : stored) scales.multipliers.push_back(1.0f / divisor);
   }
   scales.divisors = std::move(stored);
   return scales;
+}
+
+Status read_input_scales(const TensorFile& file, const std::optional<int64_t>& expert,
+                         const WeightOptions& options, Weight& weight) {
+  const std::string& name = weight.names.input_scale;
+  if (name.empty() || !file.contains(name)) return {};
+  if (options.skip_unwritten && !options.allow_nan) {
+    const Expected<Scalars> scalars = find_scalars(file, name, weight.experts, expert, options);
+    if (!scalars) return scalars.status();
+    for (int64_t i = scalars->first; i < scalars->first + scalars->count; ++i) {
+      const float value = scalars->stored(i);
+      if (value == 0.0f || std::isnan(value)) weight.unwritten_input_scale = true;
+    }
+    if (weight.unwritten_input_scale) return {};
+  }
+  const bool are_divisors = row_of(weight.convention).scalars == ScalarRule::kDivisor;
+  Expected<GlobalScales> scales =
+      read_global_scales(file, name, are_divisors, weight.experts, expert, options);
+  if (!scales) return scales.status();
+  weight.dequant_input_scales = std::move(scales->multipliers);
+  weight.input_divisors = std::move(scales->divisors);
+  return {};
 }
 
 Status add_global_scales(TensorFile& out, const std::string& name,

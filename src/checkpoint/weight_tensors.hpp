@@ -37,6 +37,10 @@ Expected<GlobalScales> read_global_scales(const TensorFile& file, const std::str
                                           const std::optional<int64_t>& expert,
                                           const WeightOptions& options);
 
+// The input scales of `weight`, whose names, convention and experts are known; `expert` as above.
+Status read_input_scales(const TensorFile& file, const std::optional<int64_t>& expert,
+                         const WeightOptions& options, Weight& weight);
+
 // Stores `divisors`, or where they are not known the multipliers' reciprocals, or the multipliers.
 // What division would not give back is kept in the metadata.
 Status add_global_scales(TensorFile& out, const std::string& name,

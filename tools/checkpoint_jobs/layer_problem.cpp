@@ -96,6 +96,8 @@ Expected<float> quantize_activations(const checkpoint::TensorView& tensor, const
         out.activation_file.origin() + ", tensor '" + tensor.name + "', " + why.argument(),
         why.observed(), why.rule());
   }
+  if (out.layer.unwritten_input_scale)
+    out.notes.push_back("the checkpoint's input scale is 0 or NaN: it is not used");
   out.notes.push_back(std::string("activations quantised from ") + name_of(type) + " with " +
                       (out.layer.dequant_input_scale ? "the checkpoint's input scale "
                                                      : "their own amax, global scale ") +

@@ -25,7 +25,7 @@ def test_a_layer(tmp_path: pathlib.Path) -> None:
         {"l.mlp.gate_proj.weight_scale": scales.view(torch.float8_e4m3fn)},
         {"l.mlp.down_proj.weight_scale_2": torch.tensor(float("nan"))},
         {"l.mlp.down_proj.weight_scale_2": torch.tensor(float("inf"))},
-        {"l.mlp.up_proj.input_scale": torch.tensor(float("nan")), "l.mlp.gate_proj.input_scale": torch.tensor(float("nan"))},
+        {"l.mlp.up_proj.input_scale": torch.tensor(float("inf")), "l.mlp.gate_proj.input_scale": torch.tensor(float("inf"))},
     ):
         path = save(tmp_path / "m.safetensors", {**sound, **changed})
         checkpoint, name = dg.open_checkpoint(path), next(iter(changed)).rpartition(".")[0]

@@ -45,7 +45,14 @@ def write(model: Any, folder: pathlib.Path, differ: bool = False) -> None:
     folder.mkdir(exist_ok=True)
     safetensors.save_file({name: t.contiguous().clone() for name, t in tensors.items()}, str(folder / "model.safetensors"))
     config = json.loads(model.config.to_json_string())
-    config["quantization_config"] = {"quant_method": "modelopt", "quant_algo": "NVFP4_AWQ", "ignore": ["lm_head"]}
+    four = {"num_bits": 4, "type": "float", "group_size": 16}
+    group = {"weights": four, "input_activations": four | {"dynamic": True}, "targets": ["Linear"]}
+    config["quantization_config"] = {
+        "quant_method": "modelopt",
+        "quant_algo": "NVFP4_AWQ",
+        "config_groups": {"group_0": group},
+        "ignore": ["lm_head"],
+    }
     (folder / "config.json").write_text(json.dumps(config))
 
 

@@ -266,8 +266,10 @@ TEST(Mxfp4, WhatStandsBesideIsNotOverlooked) {
                          "MXFP4 has no global scale"));
   EXPECT_TRUE(fails_with(load_linear(with("q.weight", 2.0f), "q").status(), corrupt,
                          "only one of them must exist"));
-  EXPECT_TRUE(fails_with(load_linear(with("q.input_global_scale", std::nanf("")), "q").status(),
-                         corrupt, "must be finite and > 0"));
+  EXPECT_TRUE(fails_with(load_linear(with("q.input_global_scale", -1.0f), "q").status(), corrupt,
+                         "must be finite and > 0"));
+  EXPECT_TRUE(load_linear(with("q.input_global_scale", 0.0f), "q")->unwritten_input_scale);
+  EXPECT_TRUE(load_linear(with("q.input_global_scale", 0.0f), "q")->unwritten_input_scale);
   const Expected<DownProjection> linear = load_linear(with("q.input_global_scale", 4.0f), "q");
   ASSERT_TRUE(linear.ok()) << linear.status().message();
   EXPECT_EQ(linear->dequant_input_scale, 0.25f);

@@ -44,7 +44,6 @@ TEST_F(NanScales, AreErrorsWhereALayerIsRead) {
     for (const auto& [tensor, value] : {std::pair<std::string, float>{".weight_scale", 0.0f},
                                         {".weight_scale_2", nan},
                                         {".weight_scale_2", infinite},
-                                        {".input_scale", nan},
                                         {".input_scale", infinite}}) {
       const TensorFile file = file_with(module, tensor, value);
       LayerOptions options;
@@ -63,6 +62,31 @@ TEST_F(NanScales, AreErrorsWhereALayerIsRead) {
   }
   const Status place = load_mlp_layer(file_with("up_proj", ".weight_scale", 0), "m").status();
   EXPECT_TRUE(fails_with(place, StatusCode::kCorruptFile, "NaN at row 0, block 1; 1 in all"));
+}
+
+// One that no calibration wrote: the layer is as one that has none.
+TEST_F(NanScales, UnwrittenInputScalesAreAsIfAbsent) {
+  for (const float value : {0.0f, std::nanf("")}) {
+    const Expected<MlpLayer> layer =
+        load_mlp_layer(file_with("up_proj", ".input_scale", value), "m");
+    ASSERT_TRUE(layer.ok()) << layer.status().message();
+    EXPECT_FALSE(layer->dequant_input_scale.has_value());
+    EXPECT_TRUE(layer->unwritten_input_scale);
+    const TensorFile of_down = file_with("down_proj", ".input_scale", value);
+    const Expected<DownProjection> down = load_down_projection(of_down, "m");
+    ASSERT_TRUE(down.ok()) << down.status().message();
+    EXPECT_FALSE(down->dequant_input_scale.has_value());
+    EXPECT_TRUE(down->unwritten_input_scale);
+    EXPECT_EQ(load_mlp_layer(of_down, "m")->dequant_input_scale, 0.25f);
+    EXPECT_FALSE(load_mlp_layer(of_down, "m")->unwritten_input_scale);
+    // A weight by itself keeps all of its tensors: convert must not lose one.
+    EXPECT_FALSE(load_weight(of_down, "m.down_proj").ok());
+  }
+  // Gate's alone is not enough: both share one input.
+  TensorFile file = file_with("down_proj", ".bias", 0.0f);
+  file.erase("m.up_proj.input_scale");
+  add_scalar(file, "m.up_proj.input_scale", 0.0f);
+  EXPECT_FALSE(load_mlp_layer(file, "m")->dequant_input_scale.has_value());
 }
 
 TEST_F(NanScales, ValuesThatAreAllowedArrive) {

@@ -128,7 +128,7 @@ class RunMlp : public CliTest {
   }
 };
 
-// AWQ: columns of X are multiplied first; the same as an X that was multiplied before it was written.
+// AWQ: columns of X are multiplied first, as if X had been multiplied before it was written.
 TEST_F(RunMlp, PreQuantScaleOfGateAndUp) {
   write_layer();
   const Expected<TensorFile> plain = TensorFile::open(path("w.safetensors"));

@@ -77,6 +77,10 @@ TEST_F(Validate, JudgesDown) {
     refused(file, down + ".weight_scale_2");
     file = sound;
     set_scalar(file, down + ".input_scale", value);
+    if (std::isnan(value) || value == 0.0f) {  // never written: as if there were none
+      EXPECT_EQ(validate(file).exit_code, 0);
+      continue;
+    }
     refused(file, down + ".input_scale");
   }
   TensorFile file = sound;

@@ -98,6 +98,7 @@ class LayerReader {
     findings.kind =
         std::string(checkpoint::stored_as(*layer)) + (layer->stacked ? ", stacked" : "");
     if (!layer->pre_quant_scale.empty()) findings.kind += ", pre_quant_scale";
+    if (layer->unwritten_input_scale) findings.kind += ", input scale never written";
     findings.type = layer->type;
     findings.n = layer->n;
     findings.k = layer->k;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import pathlib
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from .._floats import check_forward, check_shape, is_experts, linear_names
 from .._marking import mark_for_saving
 from .._modules import InputType, NVFP4Linear, PackedModule, check_input_type
 from .._replace import is_inside, set_module, warn_left
-from ..checkpoint import Checkpoint, gated_module, open_checkpoint, prefixes_of
+from ..checkpoint import Checkpoint, Inputs, gated_module, open_checkpoint, prefixes_of
 from ..nn import finalize as finalize_model
 from ..weights import LinearWeights
 from ._floats_of_files import FLOATS, FloatFiles
@@ -51,14 +52,21 @@ class _Loading:
     """One model on its way from a checkpoint: what was replaced, and why anything was not."""
 
     def __init__(
-        self, model: nn.Module, checkpoint: Checkpoint, device: torch.device, dtype: torch.dtype, input_dtype: InputType
+        self,
+        model: nn.Module,
+        checkpoint: Checkpoint,
+        device: torch.device,
+        dtype: torch.dtype,
+        input_dtype: InputType,
+        max_input_scale: bool,
     ) -> None:
-        self.model, self.checkpoint, self.device, self.dtype, self.input_dtype = model, checkpoint, device, dtype, input_dtype
+        self.model, self.checkpoint, self.device, self.dtype = model, checkpoint, device, dtype
+        self.inputs = Inputs(checkpoint, input_dtype, max_input_scale)
         self.replaced: list[str] = []
         self.plain_matrices: dict[str, str] = {}  # MLPs that compute more: matrix by matrix, their own forward around
         self.reasons: dict[str, str] = {}  # of modules whose tensors were not taken
 
-    def mlps(self, max_input_scale: bool) -> None:
+    def mlps(self) -> None:
         names = [name for name, _ in self.model.named_modules() if name]
         for name, prefix in prefixes_of(self.checkpoint, names).items():
             module = self.model.get_submodule(name)
@@ -71,13 +79,7 @@ class _Loading:
                 continue
             try:
                 made: Any = gated_module(
-                    self.checkpoint,
-                    prefix,
-                    activation=activation,
-                    device=self.device,
-                    dtype=self.dtype,
-                    input_dtype=self.input_dtype,
-                    max_input_scale=max_input_scale,
+                    self.checkpoint, prefix, activation=activation, device=self.device, dtype=self.dtype, inputs=self.inputs
                 )
                 check_shape(module, made.shape.n, made.shape.k)
             except Unsupported as error:
@@ -110,8 +112,8 @@ class _Loading:
                     f"{linear.n} x {linear.k}",
                     f"must be {module.out_features} x {module.in_features}, as config.json says",
                 )
-            scale = self.checkpoint.linear_input_scale(name) if self.input_dtype == "nvfp4" else None
-            made = NVFP4Linear.from_weights(linear, input_dtype=self.input_dtype, input_scale=scale)
+            input_dtype, scale = self.inputs.of(name, functools.partial(self.checkpoint.linear_input_scale, name))
+            made = NVFP4Linear.from_weights(linear, input_dtype=input_dtype, input_scale=scale)
             set_module(self.model, name, made.set_pre_quant_scale(self.checkpoint.linear_pre_quant_scale(name)))
 
     def check_complete(self, folder: pathlib.Path, files: FloatFiles) -> None:
@@ -211,13 +213,14 @@ def _load_checkpoint(
         model = model_class.from_config(config, dtype=dtype)
     files = FloatFiles(folder)
     with open_checkpoint(folder, allow_nan=allow_nan) as checkpoint, torch.no_grad():
-        loading = _Loading(model, checkpoint, place, dtype, input_dtype)
-        loading.mlps(max_input_scale)
+        loading = _Loading(model, checkpoint, place, dtype, input_dtype, max_input_scale)
+        loading.mlps()
         files.load(model, dtype, place)
         loading.linears(files)
         files.load_mxfp4(model, dtype, place, wide_mxfp4 == "refuse")
     model.tie_weights()
     loading.check_complete(folder, files)
     warn_left({name: f"matrix by matrix: {reason}" for name, reason in loading.plain_matrices.items()}, stacklevel=5)
+    loading.inputs.warn(stacklevel=5)
     mark_for_saving(model)
     return model
