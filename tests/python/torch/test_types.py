@@ -37,7 +37,7 @@ TYPES = [
     "torch._tensor.Tensor",
     "dualgemm.weights.Weights",
     "dualgemm.nn.GatedMLP",
-    "dualgemm.checkpoint.Checkpoint",
+    "dualgemm._opened.Checkpoint",
     "dualgemm._plan.Plan",
 ]
 
