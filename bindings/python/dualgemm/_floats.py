@@ -27,13 +27,59 @@ _STACKED = (("gate_up_proj", "down_proj"), ("input_linear", "output_linear"))
 _ACTIVATION_NAMES = ("act_fn", "activation_fn", "act", "activation")
 
 
+class Act(NamedTuple):
+    """An activation of the library and its numbers; None: its default."""
+
+    name: str
+    alpha: Optional[float] = None
+    limit: Optional[float] = None
+
+    def options(self) -> dict[str, Any]:
+        """As modules and products take them."""
+        numbers = {"act_alpha": self.alpha, "act_limit": self.limit}
+        return {"activation": self.name} | {name: value for name, value in numbers.items() if value is not None}
+
+    def __str__(self) -> str:
+        return ", ".join([self.name, *(f"{one} {getattr(self, one):g}" for one in ("alpha", "limit") if getattr(self, one))])
+
+    def hidden(self, gate: Tensor, up: Tensor) -> Tensor:
+        """act(gate) * up, as the library defines it."""
+        if self.name in ("swiglu_oai", "clamped_swiglu"):
+            oai = self.name == "swiglu_oai"
+            alpha, beta = self.alpha or (1.702 if oai else 1.0), 1.0 if oai else 0.0
+            limit = self.limit or (7.0 if oai else float("inf"))
+            gate, up = gate.clamp(max=limit), up.clamp(-limit, limit)
+            return gate * torch.sigmoid(alpha * gate) * (up + beta)
+        function = ACTIVATIONS.get(self.name)
+        if function is None:
+            known = ", ".join((*ACTIVATIONS, "swiglu_oai"))
+            raise InvalidArgument("activation", repr(self.name), f"must be one of {known} here")
+        return function(gate) * up
+
+
+def clamped(module: nn.Module) -> list[Act]:
+    """The clamped SwiGLUs that numbers of the module may mean: attributes called ...limit..., and ...alpha... beside them."""
+    numbers = {
+        name: float(value)
+        for name, value in getattr(module, "__dict__", {}).items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf")
+    }
+    limits = sorted({value for name, value in numbers.items() if "limit" in name})
+    alphas = sorted({value for name, value in numbers.items() if "alpha" in name})
+    return [
+        made
+        for limit in limits
+        for made in (Act("clamped_swiglu", None, limit), *(Act("swiglu_oai", alpha, limit) for alpha in (*alphas, None)))
+    ]
+
+
 class FloatMLP(NamedTuple):
-    """Gate and up [N, K] or [E, N, K], their biases [N] or [E, N], down as it is there, and the name of the activation."""
+    """Gate and up [N, K] or [E, N, K], their biases [N] or [E, N], down as it is there, and the activation."""
 
     gate: Tensor
     up: Tensor
     down: Any
-    activation: str
+    activation: Act
     bias_gate: Optional[Tensor] = None
     bias_up: Optional[Tensor] = None
 
@@ -61,17 +107,6 @@ def activation_of(mlp: nn.Module) -> str:
     raise InvalidArgument("mlp", f"{type(mlp).__name__} without {', '.join(_ACTIVATION_NAMES)}", "pass activation=...")
 
 
-def _hidden(activation: str, gate: Tensor, up: Tensor) -> Tensor:
-    """act(gate) * up, as the library defines it with its defaults."""
-    if activation == "swiglu_oai":
-        gate, up = gate.clamp(max=7.0), up.clamp(-7.0, 7.0)
-        return gate * torch.sigmoid(1.702 * gate) * (up + 1)
-    function = ACTIVATIONS.get(activation)
-    if function is None:
-        raise InvalidArgument("activation", repr(activation), f"must be one of {', '.join((*ACTIVATIONS, 'swiglu_oai'))} here")
-    return function(gate) * up
-
-
 def linear_names(mlp: nn.Module) -> tuple[str, ...]:
     """Names of the matrices of a gated MLP, (gate, up, down) or (gate and up, down); none: it does not look like one."""
     for names in (*_SEPARATE, *_STACKED):
@@ -91,7 +126,7 @@ def _halves(tensor: Optional[Tensor]) -> tuple[Optional[Tensor], Optional[Tensor
     return (None, None) if tensor is None else (tensor[: tensor.shape[0] // 2], tensor[tensor.shape[0] // 2 :])
 
 
-def _find(mlp: nn.Module, activation: str) -> FloatMLP:
+def _find(mlp: nn.Module, activation: Act) -> FloatMLP:
     names = linear_names(mlp)
     if len(names) == 3:
         gate, up = _linear(mlp, names[0]), _linear(mlp, names[1])
@@ -107,19 +142,21 @@ def _find(mlp: nn.Module, activation: str) -> FloatMLP:
     )
 
 
-def _activations(mlp: nn.Module, given: Optional[str]) -> list[str]:
-    """What to try: the one that was given, the module's own, or, where a forward calls a function, all of them."""
+def _activations(mlp: nn.Module, given: Optional[str]) -> list[Act]:
+    """What to try: the one that was given; the module's own, or, where a forward calls a function, all of them; and what its
+    numbers may clamp."""
     if given is not None:
-        return [given]
-    return [activation_of(mlp)] if any(callable(getattr(mlp, name, None)) for name in _ACTIVATION_NAMES) else list(ACTIVATIONS)
+        return [Act(given)]
+    has_own = any(callable(getattr(mlp, name, None)) for name in _ACTIVATION_NAMES)
+    return [*map(Act, [activation_of(mlp)] if has_own else ACTIVATIONS), *clamped(mlp)]
 
 
-def _nearest(mlp: nn.Module, names: list[str], distance_of: Callable[[str], float]) -> str:
+def _nearest(mlp: nn.Module, tried: list[Act], distance_of: Callable[[Act], float]) -> Act:
     """The activation with which the formula comes nearest; InvalidArgument if that is not near."""
-    distances = {name: distance_of(name) for name in names}
-    name = min(distances, key=lambda one: distances[one])
-    probes.check(type(mlp).__name__, distances[name])
-    return name
+    distances = {act: distance_of(act) for act in tried}
+    nearest = min(distances, key=lambda one: distances[one])
+    probes.check(type(mlp).__name__, distances[nearest])
+    return nearest
 
 
 def float_mlp(mlp: nn.Module, activation: Optional[str] = None, *, plain_down: bool = False) -> FloatMLP:
@@ -135,7 +172,7 @@ def float_mlp(mlp: nn.Module, activation: Optional[str] = None, *, plain_down: b
         raise InvalidArgument("mlp", "on the meta device", "must have its weights")
     if plain_down and (not isinstance(parts.down, nn.Linear) or parts.down.weight.dtype not in _FLOATS):
         raise InvalidArgument("mlp.down", type(parts.down).__name__, "must be an nn.Linear for quantize_down")
-    with torch.no_grad():
+    with torch.no_grad(), probes.evaluated(mlp):
         x = probes.rows(parts.gate, parts.up)
         gate, up = functional.linear(x, parts.gate, parts.bias_gate), functional.linear(x, parts.up, parts.bias_up)
         found = probes.foreign("forward", mlp, x)
@@ -143,14 +180,12 @@ def float_mlp(mlp: nn.Module, activation: Optional[str] = None, *, plain_down: b
         together = probes.foreign("forward", mlp, x[None])
         wanted = found[None] if isinstance(found, Tensor) else found
         probes.check(type(mlp).__name__, probes.distance(type(mlp).__name__, together, wanted))
-        name = _nearest(
+        nearest = _nearest(
             mlp,
             tried,
-            lambda one: probes.distance(
-                type(mlp).__name__, found, _through_down(parts.down, _hidden(one, gate, up), plain_down)
-            ),
+            lambda one: probes.distance(type(mlp).__name__, found, _through_down(parts.down, one.hidden(gate, up), plain_down)),
         )
-    return parts._replace(activation=name)
+    return parts._replace(activation=nearest)
 
 
 def _through_down(down: Any, h: Tensor, plain: bool) -> Any:
@@ -178,9 +213,9 @@ def float_experts(experts: nn.Module, activation: Optional[str] = None) -> Float
     tried = _activations(experts, activation)
 
     parts = FloatMLP(both[:, : rows // 2], both[:, rows // 2 :], down, tried[0])
-    with torch.no_grad():
-        name = _nearest(experts, tried, lambda one: _distance_of_experts(experts, parts._replace(activation=one)))
-    return parts._replace(activation=name)
+    with torch.no_grad(), probes.evaluated(experts):
+        nearest = _nearest(experts, tried, lambda one: _distance_of_experts(experts, parts._replace(activation=one)))
+    return parts._replace(activation=nearest)
 
 
 def _distance_of_experts(experts: nn.Module, parts: FloatMLP) -> float:
@@ -194,7 +229,7 @@ def _distance_of_experts(experts: nn.Module, parts: FloatMLP) -> float:
     wanted = torch.zeros((x.shape[0], parts.down.shape[1]), dtype=torch.float32, device=x.device)
     for row, (of_row, factors) in enumerate(zip(ids.tolist(), weights.tolist())):
         for expert, factor in zip(of_row, factors):
-            h = _hidden(parts.activation, x[row : row + 1] @ parts.gate[expert].T, x[row : row + 1] @ parts.up[expert].T)
+            h = parts.activation.hidden(x[row : row + 1] @ parts.gate[expert].T, x[row : row + 1] @ parts.up[expert].T)
             wanted[row] += factor * (h @ parts.down[expert].T)[0].float()
     found = probes.foreign("forward", lambda rows: experts(rows, ids, weights), x)
     return probes.distance(type(experts).__name__, found, wanted)
@@ -219,11 +254,11 @@ def check_shape(module: nn.Module, n: int, k: int) -> None:
         )
 
 
-def check_forward(module: nn.Module) -> str:
+def check_forward(module: nn.Module) -> Act:
     """The activation of a gated MLP or of experts, which must compute that and nothing else. For a module on the meta device a
     small copy with random weights is probed."""
     if is_experts(module) and gpt_oss.is_gpt_oss(module):
-        return gpt_oss.check(module, _hidden)
+        return gpt_oss.check(module, clamped(module) or [Act("swiglu_oai")])
     read = float_experts if is_experts(module) else float_mlp
     if any(parameter.device.type == "meta" for parameter in module.parameters()):
         names = () if is_experts(module) else linear_names(module)

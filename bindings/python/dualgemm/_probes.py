@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -31,6 +32,18 @@ def rows(gate: Tensor, up: Tensor) -> Tensor:
     if found.shape[0] == 0:
         raise InvalidArgument("mlp", "weights that are not finite", "must be finite")
     return torch.cat([found, -found])
+
+
+@contextlib.contextmanager
+def evaluated(module: nn.Module) -> Iterator[None]:
+    """The module as it is used to infer: no dropout. Each part's mode is put back."""
+    modes = [(inner, inner.training) for inner in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for inner, training in modes:
+            inner.training = training
 
 
 def foreign(what: str, function: Callable[[Tensor], Any], x: Tensor) -> Any:

@@ -13,7 +13,7 @@ from torch import nn
 
 from ._arguments import checked
 from ._errors import DualGemmError, InvalidArgument, Unsupported, printable
-from ._floats import check_forward, check_shape
+from ._floats import Act, check_forward, check_shape
 from ._marking import mark_for_saving
 from ._modules import InputType, NVFP4Linear, check_input_type
 from ._opened import Checkpoint, LinearLayer, open_checkpoint
@@ -85,7 +85,7 @@ class Inputs:
 
 
 def gated_module(
-    checkpoint: Checkpoint, prefix: str, *, activation: str, device: Any, dtype: Optional[torch.dtype], inputs: Inputs
+    checkpoint: Checkpoint, prefix: str, *, activation: Act, device: Any, dtype: Optional[torch.dtype], inputs: Inputs
 ) -> nn.Module:
     """GatedMLP, or GatedExperts, of a checkpoint's layer. dtype: of a down that is not NVFP4."""
     max_input_scale = inputs.max_input_scale
@@ -102,7 +102,7 @@ def gated_module(
         experts = GatedExperts.from_weights(
             weights,
             down,
-            activation=activation,
+            **activation.options(),
             input_dtype=input_dtype,
             input_scale=scale,
             down_input_scale=down_scale,
@@ -118,7 +118,7 @@ def gated_module(
         raise Unsupported(f"{prefix}, down", "a pre_quant_scale and no NVFP4", "only NVFP4 layers have one")
     else:
         inner = down.to(dtype=dtype)
-    made = GatedMLP.from_weights(weights, inner, activation=activation, input_dtype=input_dtype, input_scale=scale)
+    made = GatedMLP.from_weights(weights, inner, **activation.options(), input_dtype=input_dtype, input_scale=scale)
     return made.set_pre_quant_scale(factors)
 
 

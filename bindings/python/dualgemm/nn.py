@@ -161,7 +161,7 @@ class GatedMLP(_Gated):
         down = parts.down
         if quantize_down:
             down = NVFP4Linear.from_float(down, input_dtype=input_dtype, four_over_six=four_over_six)
-        made = cls.from_weights(weights, down, activation=parts.activation, input_dtype=input_dtype, input_scale=input_scale)
+        made = cls.from_weights(weights, down, **parts.activation.options(), input_dtype=input_dtype, input_scale=input_scale)
         return made.train(mlp.training)
 
     @classmethod
@@ -298,7 +298,7 @@ class GatedExperts(_Gated):
             LinearWeights.from_tensors(down.codes, down.scales, alpha=down.global_scale, prepare=False),
             input_dtype=input_dtype,
             input_scale=input_scale,
-            activation=parts.activation,
+            **parts.activation.options(),
         )
         return made.train(experts.training)
 

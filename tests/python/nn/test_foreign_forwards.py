@@ -11,7 +11,7 @@ from operands import DEVICE, ROWS, dg, only_on_cpu
 from torch import nn
 from torch.nn import functional
 
-from dualgemm._floats import check_forward, float_experts, float_mlp
+from dualgemm._floats import Act, check_forward, float_experts, float_mlp
 
 K, N = 64, 96
 
@@ -95,7 +95,7 @@ def test_what_is_plain_is_taken(dtype: torch.dtype, std: float) -> None:
     mlp = Plain(dtype=dtype).eval()
     for parameter in mlp.parameters():
         nn.init.normal_(parameter, std=std)
-    assert float_mlp(mlp).activation == check_forward(mlp) == check_forward(mlp.to("meta")) == "silu"
+    assert float_mlp(mlp).activation == check_forward(mlp) == check_forward(mlp.to("meta")) == Act("silu")
 
 
 @pytest.mark.parametrize("dtype", ROWS)
@@ -116,7 +116,7 @@ def test_an_activation_that_is_a_function_is_found() -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return self.down_proj(functional.gelu(self.gate_proj(x), approximate="tanh") * self.up_proj(x))
 
-    assert float_mlp(Function()).activation == "gelu_tanh"
+    assert float_mlp(Function()).activation == Act("gelu_tanh")
     assert dg.GatedMLP.from_float(Function()).activation == "gelu_tanh"
 
 
@@ -158,7 +158,7 @@ class Experts(nn.Module):
 
 def test_experts_likewise() -> None:
     torch.manual_seed(0)
-    assert float_experts(Experts()).activation == check_forward(Experts().to("meta")) == "silu"
+    assert float_experts(Experts()).activation == check_forward(Experts().to("meta")) == Act("silu")
     for other in (Experts(input_weighted=True), Experts(limit=10.0)):
         with pytest.raises(dg.InvalidArgument, match="something else"):
             float_experts(other)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import copy
 import pathlib
+import subprocess
+import sys
 import warnings
 from typing import Any
 
@@ -142,19 +145,90 @@ def test_an_mlp_that_clamps(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPa
         dg.from_pretrained(empty, tmp_path)
 
 
-def test_deepseek_v4s_mlp_itself() -> None:
+def clamped_modules(limit: float) -> list[tuple[torch.nn.Module, str]]:
+    """DeepSeek-V4's and MiniMax-M3's modules themselves, whose attributes say where they clamp."""
+    deepseek = pytest.importorskip("transformers.models.deepseek_v4.modeling_deepseek_v4")
+    minimax = pytest.importorskip("transformers.models.minimax_m3_vl.modeling_minimax_m3_vl")
+    first = deepseek.DeepseekV4Config(hidden_size=256, intermediate_size=512, num_local_experts=4, swiglu_limit=limit)
+    if not hasattr(first, "mlp_bias"):
+        first.mlp_bias = False
+    second = minimax.MiniMaxM3VLTextConfig(
+        hidden_size=256, intermediate_size=512, dense_intermediate_size=512, num_local_experts=4, swiglu_limit=limit
+    )
+    made = [
+        (deepseek.DeepseekV4MLP(first), "clamped_swiglu"),
+        (deepseek.DeepseekV4Experts(first), "clamped_swiglu"),
+        (minimax.MiniMaxM3VLDenseMLP(second), "swiglu_oai"),
+        (minimax.MiniMaxM3VLExperts(second), "swiglu_oai"),
+    ]
+    for module, _ in made:
+        for parameter in module.parameters():
+            torch.nn.init.normal_(parameter, std=0.02)
+    return made
+
+
+@pytest.mark.parametrize("limit", [3.0, 7.0, 10.0])
+def test_clamps_are_taken_with_the_modules_own_numbers(limit: float) -> None:
     from dualgemm._floats import check_forward
 
-    module = pytest.importorskip("transformers.models.deepseek_v4.modeling_deepseek_v4")
-    config = module.DeepseekV4Config(hidden_size=256, intermediate_size=512)
-    if not hasattr(config, "mlp_bias"):
-        config.mlp_bias = False
-    mlp = module.DeepseekV4MLP(config).eval()
-    for parameter in mlp.parameters():
-        torch.nn.init.normal_(parameter, std=0.02)
-    for one in (mlp, mlp.to("meta")):
+    for module, name in clamped_modules(limit):
+        found = check_forward(module)
+        assert (found.name, found.limit) == (name, limit)
+        assert found == check_forward(copy.deepcopy(module).to("meta"))
+        x = torch.randn(6, 256) * 40  # beyond the clamps
+        experts = hasattr(module, "num_experts")
+        ids, weights = torch.tensor([[0, 1], [2, 3]] * 3), torch.full((6, 2), 0.5)
+        rest = (ids, weights) if experts else ()
+        made = (dg.GatedExperts if experts else dg.GatedMLP).from_float(module)
+        with torch.no_grad():
+            error = (made(x, *rest) - module(x, *rest)).norm() / module(x, *rest).norm()
+            module.limit = module.swiglu_limit = 1e6
+            without = (made(x, *rest) - module(x, *rest)).norm() / module(x, *rest).norm()
+        assert error < min(0.3, without / 3), (name, float(error), float(without))  # four bits; another formula
+
+
+def test_a_clamp_that_no_attribute_names_is_not_taken() -> None:
+    from dualgemm._floats import check_forward
+
+    for module, _ in clamped_modules(7.0):
+        module.limit = module.swiglu_limit = torch.tensor(5.0)
+        module.size_limit = 100.0
         with pytest.raises(dg.InvalidArgument, match="computes something else"):
-            check_forward(one)
+            check_forward(module)
+
+
+def test_dropout_of_training_is_no_reason() -> None:
+    from dualgemm._floats import check_forward
+
+    module = pytest.importorskip("transformers.models.seed_oss.modeling_seed_oss")
+    mlp = module.SeedOssMLP(module.SeedOssConfig(hidden_size=64, intermediate_size=96, residual_dropout=0.5)).train()
+    assert check_forward(mlp).name == "silu" and mlp.training
+
+
+def test_the_page_of_architectures_is_true() -> None:
+    """Of some of each kind, by the script that wrote all of it."""
+    root = pathlib.Path(__file__).resolve().parents[3]
+    page = (root / "docs" / "architectures.md").read_text()
+    if f"\n{transformers.__version__}. " not in page:
+        pytest.skip(f"the page is of another version of transformers than {transformers.__version__}")
+    names = [
+        "llama",
+        "qwen3_moe",
+        "gpt_oss",
+        "deepseek_v3",
+        "deepseek_v4",
+        "minimax_m3_vl_text",
+        "seed_oss",
+        "llama4_text",
+        "bitnet",
+    ]
+    said = subprocess.run(
+        [sys.executable, "-P", str(root / "scripts" / "check" / "list_architectures"), *names],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    assert len(said) >= len(names) and not [row for row in said if row not in page.splitlines()]
 
 
 def qwen_moe() -> torch.nn.Module:

@@ -6,7 +6,6 @@ import contextlib
 import functools
 import os
 import pathlib
-from collections.abc import Iterator
 from typing import Any, Literal, Optional, Union
 
 import torch
@@ -23,25 +22,8 @@ from ..checkpoint import Checkpoint, Inputs, gated_module, open_checkpoint, pref
 from ..nn import finalize as finalize_model
 from ..weights import LinearWeights
 from ._floats_of_files import FLOATS, FloatFiles
+from ._meta import parameters_on_meta
 from ._saved import METHOD
-
-
-@contextlib.contextmanager
-def _parameters_on_meta() -> Iterator[None]:
-    """Modules are built without memory for parameters, but with their buffers, which no checkpoint has. Not for several
-    threads."""
-    original = nn.Module.register_parameter
-
-    def register(self: nn.Module, name: str, parameter: Optional[nn.Parameter]) -> None:
-        if parameter is not None and parameter.device.type != "meta":
-            parameter = nn.Parameter(parameter.to("meta"), requires_grad=False)
-        original(self, name, parameter)
-
-    nn.Module.register_parameter = register  # type: ignore[method-assign, assignment]
-    try:
-        yield
-    finally:
-        nn.Module.register_parameter = original  # type: ignore[method-assign]
 
 
 def _is_missing(module: nn.Module) -> bool:
@@ -209,7 +191,7 @@ def _load_checkpoint(
 ) -> Any:
     if hasattr(config, "quantization_config"):
         del config.quantization_config  # transformers would look for a quantiser
-    with _parameters_on_meta():
+    with parameters_on_meta():
         model = model_class.from_config(config, dtype=dtype)
     files = FloatFiles(folder)
     with open_checkpoint(folder, allow_nan=allow_nan) as checkpoint, torch.no_grad():
