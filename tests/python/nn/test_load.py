@@ -206,7 +206,7 @@ def test_dropout_of_training_is_no_reason() -> None:
 
 
 def test_the_page_of_architectures_is_true() -> None:
-    """Of some of each kind, by the script that wrote all of it."""
+    """Some rows of each kind, by the script that wrote all of it."""
     root = pathlib.Path(__file__).resolve().parents[3]
     page = (root / "docs" / "architectures.md").read_text()
     if f"\n{transformers.__version__}. " not in page:
