@@ -166,7 +166,8 @@ class FP8Linear(nn.Module):
         if self.input_scale is not None:
             scale = self.input_scale.reshape(1, 1).expand(x.shape[0], 1)
         else:
-            scale = x.abs().amax(dim=-1, keepdim=True).float().clamp(min=1e-12) / _LARGEST
+            # A product: torch divides by a number on a GPU with its reciprocal, on a CPU not, and a bit of the scale moves codes.
+            scale = x.abs().amax(dim=-1, keepdim=True).float().clamp(min=1e-12) * (1 / _LARGEST)
         codes = (x.float() / scale).clamp(-_LARGEST, _LARGEST).to(_E4M3)
         weight_scale = self.weight_scale.reshape(1, -1).expand(1, self.out_features)
         y: Tensor = torch._scaled_mm(

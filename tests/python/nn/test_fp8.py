@@ -48,7 +48,7 @@ def test_every_element(form: str, activations: str, rows: int) -> None:
         scale = (
             torch.tensor(0.02, device="cpu").double()
             if activations == "static"
-            else read.abs().amax(-1, keepdim=True).float() / 448
+            else read.abs().amax(-1, keepdim=True).float() * (1 / 448)
         )
         read = (x.float() / scale.float()).clamp(-448, 448).to(E4M3).double() * scale.double()
     product = read @ exact.T
