@@ -78,10 +78,23 @@ def check(what: str, far: float) -> None:
         raise InvalidArgument("mlp", f"{what} computes something else", "must compute down(act(gate(x)) * up(x))")
 
 
+def small_sizes(n: int, k: int) -> dict[int, int]:
+    """Those of a small copy, by the sizes of the module: n, k, and 2 n where both are stacked."""
+    small_n = _SMALL_K if n == k else _SMALL_N
+    return {2 * n: 2 * small_n, n: small_n, k: _SMALL_K} if 2 * n != k else {n: small_n, k: 2 * small_n}
+
+
+def shrink(module: nn.Module, sizes: dict[int, int]) -> None:
+    """hidden_size, intermediate_size, by whatever name."""
+    for name, value in vars(module).items():
+        if isinstance(value, int) and not isinstance(value, bool) and value in sizes and not name.startswith("num"):
+            setattr(module, name, sizes[value])
+
+
 def small_copy(module: nn.Module, linear_names: tuple[str, ...]) -> nn.Module:
     """A copy on the CPU in float32 with few rows and columns and random weights; the class and all else as it is.
 
-    linear_names: of gate, up and down, or of both and down; none: of experts, whose number stays.
+    linear_names: of gate, up and down, or of both and down.
     """
     generator = torch.Generator("cpu").manual_seed(0)
 
@@ -89,14 +102,8 @@ def small_copy(module: nn.Module, linear_names: tuple[str, ...]) -> nn.Module:
         return nn.Parameter(torch.randn(sizes, generator=generator, device="cpu") / sizes[-1] ** 0.5, requires_grad=False)
 
     made: Any = copy.deepcopy(module)
-    first: Any = getattr(made, linear_names[0]).weight if linear_names else made.gate_up_proj
-    stacks = len(linear_names) != 3
-    n, k = first.shape[-2] // (2 if stacks else 1), first.shape[-1]
-    small_n = _SMALL_K if n == k else _SMALL_N
-    sizes = {2 * n: 2 * small_n, n: small_n, k: _SMALL_K} if 2 * n != k else {n: small_n, k: 2 * small_n}
-    if not linear_names:
-        made.gate_up_proj = weight(first.shape[0], sizes[2 * n], sizes[k])
-        made.down_proj = weight(first.shape[0], sizes[k], sizes[n])
+    first: Any = getattr(made, linear_names[0]).weight
+    sizes = small_sizes(first.shape[0] // (1 if len(linear_names) == 3 else 2), first.shape[1])
     for name in linear_names:
         linear = getattr(made, name)
         out_features, in_features = (sizes.get(size, size) for size in linear.weight.shape)
@@ -110,7 +117,5 @@ def small_copy(module: nn.Module, linear_names: tuple[str, ...]) -> nn.Module:
         for name, buffer in inner._buffers.items():  # those of a model on the meta device lie on torch's default device
             if buffer is not None and buffer.device.type != "meta":
                 inner._buffers[name] = buffer.cpu()
-    for name, value in vars(made).items():  # hidden_size, intermediate_size by whatever name
-        if isinstance(value, int) and not isinstance(value, bool) and value in sizes and not name.startswith("num"):
-            setattr(made, name, sizes[value])
+    shrink(made, sizes)
     return made

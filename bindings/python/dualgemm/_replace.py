@@ -11,7 +11,9 @@ from torch import nn
 
 from ._arguments import flag, text
 from ._errors import InvalidArgument, printable
-from ._floats import ACTIVATIONS, is_experts, linear_names
+from ._activations import ACTIVATIONS
+from ._experts import is_experts
+from ._floats import linear_names
 from ._modules import PackedModule, check_input_type
 
 _OPTIONS = {"quantize_down", "four_over_six", "activation", "input_dtype", "input_scale"}

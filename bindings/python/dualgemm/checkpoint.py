@@ -13,7 +13,9 @@ from torch import nn
 
 from ._arguments import checked
 from ._errors import DualGemmError, InvalidArgument, Unsupported, printable
-from ._floats import Act, check_forward, check_shape
+from ._activations import Act
+from ._experts import form_of, is_experts
+from ._floats import check_forward, check_shape
 from ._marking import mark_for_saving
 from ._modules import InputType, NVFP4Linear, check_input_type
 from ._opened import Checkpoint, LinearLayer, open_checkpoint
@@ -85,9 +87,17 @@ class Inputs:
 
 
 def gated_module(
-    checkpoint: Checkpoint, prefix: str, *, activation: Act, device: Any, dtype: Optional[torch.dtype], inputs: Inputs
-) -> nn.Module:
-    """GatedMLP, or GatedExperts, of a checkpoint's layer. dtype: of a down that is not NVFP4."""
+    checkpoint: Checkpoint,
+    prefix: str,
+    module: nn.Module,
+    activation: Act,
+    *,
+    device: Any,
+    dtype: Optional[torch.dtype],
+    inputs: Inputs,
+) -> Any:
+    """GatedMLP, or GatedExperts, of a checkpoint's layer, in the place of ``module``, of the same shape, or InvalidArgument.
+    activation: check_forward(module). dtype: of a down that is not NVFP4."""
     max_input_scale = inputs.max_input_scale
     weights = checkpoint.weights(prefix, device=device, prepare=False, max_input_scale=max_input_scale, pre_quant_scale=True)
     down = checkpoint.down(prefix, device=device, prepare=False, pre_quant_scale=True)
@@ -107,7 +117,9 @@ def gated_module(
             input_scale=scale,
             down_input_scale=down_scale,
             bias=weights.bias_gate is not None,
+            by_rows=is_experts(module) and form_of(module).by_rows,
         )
+        check_shape(module, weights.n, weights.k)
         experts.down.set_pre_quant_scale(down_factors)
         return experts.set_pre_quant_scale(factors)
     inner: nn.Module
@@ -119,6 +131,7 @@ def gated_module(
     else:
         inner = down.to(dtype=dtype)
     made = GatedMLP.from_weights(weights, inner, **activation.options(), input_dtype=input_dtype, input_scale=scale)
+    check_shape(module, weights.n, weights.k)
     return made.set_pre_quant_scale(factors)
 
 
@@ -156,10 +169,9 @@ def from_pretrained(
                 place = _device_of(module) if device is None else device
                 old_dtype = next((parameter.dtype for parameter in module.parameters()), None)
                 with torch.no_grad():
-                    made: Any = gated_module(
-                        checkpoint, prefix, activation=check_forward(module), device=place, dtype=old_dtype, inputs=inputs
+                    made = gated_module(
+                        checkpoint, prefix, module, check_forward(module), device=place, dtype=old_dtype, inputs=inputs
                     )
-                check_shape(module, made.shape.n, made.shape.k)
             except DualGemmError as error:
                 left[name] = str(error)
                 continue

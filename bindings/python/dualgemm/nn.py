@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from ._arguments import checked
 from ._errors import InvalidArgument, Unsupported, printable
 from ._fp8 import FP8Linear
-from ._floats import float_experts, float_mlp, is_experts
+from ._experts import form_of, is_experts
+from ._floats import float_experts, float_mlp
 from ._library import parse
 from ._marking import mark_for_saving
 from ._modules import InputType, NVFP4Linear, PackedModule, saved_by_name
@@ -208,7 +209,8 @@ class GatedExperts(_Gated):
     """The experts of a mixture: gate, up and down in NVFP4, rows routed on the device, nothing synchronises.
 
     Buffers as GatedMLP's with a first dimension E; ``down`` is an NVFP4Linear of as many experts. input_dtype and input_scale
-    as there, one scale for all experts; down_input_scale: that of ``down``.
+    as there, one scale for all experts; down_input_scale: that of ``down``. by_rows: forward(x) takes the rows of all experts in
+    turn, [E * rows, hidden], as Llama-4's do, whose router weights are factors of x.
     """
 
     @checked
@@ -226,6 +228,7 @@ class GatedExperts(_Gated):
         input_dtype: InputType = "bf16",
         input_scale: Optional[float] = None,
         down_input_scale: Optional[float] = None,
+        by_rows: bool = False,
         device: Any = None,
     ) -> None:
         if num_experts < 1:
@@ -242,6 +245,7 @@ class GatedExperts(_Gated):
             device=device,
         )
         self.num_experts, self.hidden_size, self.intermediate_size = num_experts, hidden_size, intermediate_size
+        self.by_rows = by_rows
         self.down = NVFP4Linear(
             intermediate_size,
             hidden_size,
@@ -283,36 +287,59 @@ class GatedExperts(_Gated):
         input_dtype: InputType = "bf16",
         input_scale: Optional[float] = None,
     ) -> GatedExperts:
-        """From transformers' experts (Qwen-MoE, Mixtral, DeepSeek): parameters gate_up_proj [E, 2N, K], down_proj [E, K, N].
-        Checked as GatedMLP.from_float() does."""
-        parts = float_experts(experts, activation)
+        """From transformers' experts: parameters gate_up_proj [E, 2N, K] and down_proj [E, K, N] (Qwen-MoE, Mixtral, DeepSeek),
+        or [E, K, 2N] and [E, N, K] (Llama-4, Aria; gpt-oss, whose columns alternate, with biases). Checked as
+        GatedMLP.from_float() does."""
+        parts, act = float_experts(experts, activation)
         gate, up, down = (
-            quantized_weight(f"experts.{name}", weight, four_over_six)
+            quantized_weight(f"experts.{name}", weight.contiguous(), four_over_six)
             for name, weight in (("gate", parts.gate), ("up", parts.up), ("down", parts.down))
         )
+        bias_gate, bias_up, bias_down = (
+            None if bias is None else bias.detach().float().contiguous()
+            for bias in (parts.bias_gate, parts.bias_up, parts.bias_down)
+        )
         weights = Weights.from_tensors(
-            gate.codes, gate.scales, up.codes, up.scales, alpha_gate=gate.global_scale, alpha_up=up.global_scale, prepare=False
+            gate.codes,
+            gate.scales,
+            up.codes,
+            up.scales,
+            alpha_gate=gate.global_scale,
+            alpha_up=up.global_scale,
+            bias_gate=bias_gate,
+            bias_up=bias_up,
+            prepare=False,
         )
         made = cls.from_weights(
             weights,
-            LinearWeights.from_tensors(down.codes, down.scales, alpha=down.global_scale, prepare=False),
+            LinearWeights.from_tensors(down.codes, down.scales, alpha=down.global_scale, bias=bias_down, prepare=False),
             input_dtype=input_dtype,
             input_scale=input_scale,
-            **parts.activation.options(),
+            bias=bias_down is not None,
+            by_rows=form_of(experts).by_rows,
+            **act.options(),
         )
         return made.train(experts.training)
 
     @classmethod
     def from_saved(cls, saved: dict[str, Any], inner: Callable[[dict[str, Any]], nn.Module], **common: Any) -> GatedExperts:
-        made = cls(int(saved["experts"]), int(saved["k"]), int(saved["n"]), **saved["act"], **common)
+        by_rows = bool(saved.get("by_rows", False))
+        made = cls(int(saved["experts"]), int(saved["k"]), int(saved["n"]), by_rows=by_rows, **saved["act"], **common)
         made.down = inner(saved["down"])  # type: ignore[assignment]
         return made
 
-    def forward(self, x: Tensor, topk_ids: Tensor, topk_weights: Tensor) -> Tensor:
+    def saved_arguments(self) -> dict[str, Any]:
+        return super().saved_arguments() | ({"by_rows": True} if self.by_rows else {})
+
+    def forward(self, x: Tensor, topk_ids: Optional[Tensor] = None, topk_weights: Optional[Tensor] = None) -> Tensor:
         """x [..., hidden]; topk_ids, topk_weights [tokens, k] of as many tokens: the weighted sum of its experts for each
         row, of the shape and dtype of x. Ids outside 0 ... E-1 stand for no expert. The sum is taken in float32, in the order
-        of topk_ids.
+        of topk_ids. by_rows: x [E * rows, hidden] alone, each expert's rows through it.
         """
+        if self.by_rows and topk_ids is None:
+            return self._forward_in_turn(x)
+        if topk_ids is None or topk_weights is None:
+            raise InvalidArgument("topk_ids, topk_weights", "missing", "must be [tokens, k] both")
         refuse_grad(x=tensor("x", x))
         self._check_columns(x)
         tokens = check_storage("x", x).reshape(-1, self.hidden_size)
@@ -364,6 +391,18 @@ class GatedExperts(_Gated):
         of_token = y.index_select(0, back).view(tokens.shape[0], top_k, self.hidden_size).float()
         factors = torch.where(wanted, topk_weights, 0).float()
         return (of_token * factors.unsqueeze(-1)).sum(1).to(x.dtype).view(x.shape)
+
+    def _forward_in_turn(self, x: Tensor) -> Tensor:
+        refuse_grad(x=tensor("x", x))
+        self._check_columns(x)
+        rows = x.numel() // self.hidden_size
+        if rows % self.num_experts:
+            raise InvalidArgument("x", f"{rows} rows", f"must be as many for each of {self.num_experts} experts")
+        each = rows // self.num_experts
+        if each == 0:
+            return torch.empty_like(x)
+        counts = torch.full((self.num_experts,), each, dtype=torch.int32, device=x.device)
+        return self.forward_masked(x.reshape(self.num_experts, each, self.hidden_size), counts).view(x.shape)
 
     def forward_masked(self, x: Tensor, masked_m: Tensor) -> Tensor:
         """x [E, Mmax, hidden], int32 masked_m [E] rows of each expert, on the device of x: [E, Mmax, hidden], rows beyond 0.

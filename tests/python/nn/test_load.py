@@ -187,6 +187,94 @@ def test_clamps_are_taken_with_the_modules_own_numbers(limit: float) -> None:
         assert error < min(0.3, without / 3), (name, float(error), float(without))  # four bits; another formula
 
 
+def experts_of_every_form() -> list[tuple[torch.nn.Module, bool]]:
+    """transformers' own experts, and whether they take the rows of all experts in turn."""
+    llama4 = pytest.importorskip("transformers.models.llama4.modeling_llama4")
+    aria = pytest.importorskip("transformers.models.aria.modeling_aria")
+    gpt_oss = pytest.importorskip("transformers.models.gpt_oss.modeling_gpt_oss")
+    sizes = dict(hidden_size=64, intermediate_size=96)
+    made = [
+        (llama4.Llama4TextExperts(llama4.Llama4TextConfig(num_local_experts=4, **sizes)), True),
+        (aria.AriaExperts(aria.AriaTextConfig(moe_num_experts=4, **sizes)), False),
+        (gpt_oss.GptOssExperts(gpt_oss.GptOssConfig(num_local_experts=4, **sizes)), False),
+    ]
+    for module, _ in made:
+        for parameter in module.parameters():
+            torch.nn.init.normal_(parameter, std=0.2)
+    return made
+
+
+def test_experts_whose_matrices_lie_otherwise() -> None:
+    """[E, K, 2N]: Gate's columns first, or alternating with Up's, with biases; routed, or rows of all experts in turn."""
+    for module, by_rows in experts_of_every_form():
+        made = dg.GatedExperts.from_float(module)
+        x = torch.randn(12, 64)
+        ids, weights = torch.tensor([[0, 1], [2, 3], [3, 0]] * 4), torch.rand(12, 2)
+        rest = () if by_rows else (ids, weights)
+        with torch.no_grad():
+            wanted = module(x, *rest)
+            error = (made(x, *rest) - wanted).norm()
+            assert error < 0.3 * wanted.norm(), type(module).__name__
+            others = (made(x.flip(0)).flip(0),) if by_rows else (made(x, ids.flip(1), weights), made(x, (ids + 1) % 4, weights))
+            assert all((one - wanted).norm() > 2 * error for one in others), type(module).__name__
+        if by_rows:
+            assert made(x[:0]).shape == (0, 64)
+            with pytest.raises(dg.InvalidArgument, match="as many for each of 4 experts"):
+                made(x[:5])
+        else:
+            with pytest.raises(dg.InvalidArgument, match=r"must be \[tokens, k\] both"):
+                made(x)
+
+
+def test_a_llama4_from_a_checkpoint(tmp_path: pathlib.Path) -> None:
+    """As ModelOpt writes it: experts in tensors [E, K/2, 2N] with scales [E, K/16, 2N]."""
+    from dualgemm.integrations.transformers import load
+
+    model = build(
+        transformers.Llama4TextConfig(
+            hidden_size=64,
+            intermediate_size=96,
+            intermediate_size_mlp=128,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            head_dim=16,
+            num_local_experts=4,
+            num_experts_per_tok=1,
+            interleave_moe_layer_step=2,
+            vocab_size=128,
+        )
+    )
+    tensors = {}
+    with torch.no_grad():
+        for name, value in model.state_dict().items():
+            last = name.rpartition(".")[2]
+            if last not in ("gate_up_proj", "down_proj") or value.dim() != 3:
+                tensors[name] = value
+                continue
+            made = [dg.quantize(one.T.contiguous()) for one in value]
+            for one, matrix in zip(made, value):
+                exact = torch.from_numpy(reference.decode(as_numpy(one.codes), as_numpy(one.scales)))
+                matrix.copy_((exact * one.global_scale.double()).T)
+            tensors[name] = torch.stack([one.codes.T for one in made])
+            tensors[f"{name}_weight_scale"] = torch.stack([one.scales.view(torch.uint8).T for one in made]).view(
+                torch.float8_e4m3fn
+            )
+            tensors[f"{name}_weight_scale_2"] = torch.stack([one.global_scale.reshape(()) for one in made])
+    safetensors.save_file({name: t.contiguous().clone() for name, t in tensors.items()}, str(tmp_path / "model.safetensors"))
+    (tmp_path / "config.json").write_text(model.config.to_json_string())
+    loaded = load(tmp_path, dtype=torch.float32)
+    experts = loaded.model.layers[1].feed_forward.experts
+    assert isinstance(experts, dg.GatedExperts) and experts.by_rows
+    tokens = torch.randint(0, 128, (2, 9), generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        wanted = model(tokens).logits
+        assert (loaded(tokens).logits - wanted).abs().max() < 2e-4 * wanted.abs().max()
+        loaded.save_pretrained(tmp_path / "saved")
+        again = load(tmp_path / "saved", dtype=torch.float32)
+        assert torch.equal(again(tokens).logits, loaded(tokens).logits)
+
+
 def test_a_clamp_that_no_attribute_names_is_not_taken() -> None:
     from dualgemm._floats import check_forward
 

@@ -208,8 +208,8 @@ TEST(Choose, RefusesWhatIsNotThere) {
 }
 
 TEST(Choose, RefusesBrokenOptionsAndProblems) {
-  expect_error(choose({.strategy = static_cast<StrategyId>(11)}), StatusCode::kInvalidArgument,
-               "strategy", "11");
+  expect_error(choose({.strategy = static_cast<StrategyId>(99)}), StatusCode::kInvalidArgument,
+               "strategy", "99");
   expect_error(choose({.device = static_cast<DeviceKind>(3)}), StatusCode::kInvalidArgument,
                "device", "3");
   expect_error(choose({.isa = static_cast<Isa>(-1)}), StatusCode::kInvalidArgument, "isa", "-1");

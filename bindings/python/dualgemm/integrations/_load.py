@@ -14,7 +14,8 @@ from torch import nn
 
 from .._arguments import checked, device_of
 from .._errors import DualGemmError, FileError, InvalidArgument, Unsupported, printable
-from .._floats import check_forward, check_shape, is_experts, linear_names
+from .._experts import is_experts
+from .._floats import check_forward, linear_names
 from .._marking import mark_for_saving
 from .._modules import InputType, NVFP4Linear, PackedModule, check_input_type
 from .._replace import is_inside, set_module, warn_left
@@ -60,10 +61,9 @@ class _Loading:
                 self.plain_matrices[name] = self.reasons[name] = str(error)
                 continue
             try:
-                made: Any = gated_module(
-                    self.checkpoint, prefix, activation=activation, device=self.device, dtype=self.dtype, inputs=self.inputs
+                made = gated_module(
+                    self.checkpoint, prefix, module, activation, device=self.device, dtype=self.dtype, inputs=self.inputs
                 )
-                check_shape(module, made.shape.n, made.shape.k)
             except Unsupported as error:
                 if "NVFP4" not in str(error):
                     raise

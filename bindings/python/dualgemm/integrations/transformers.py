@@ -22,7 +22,7 @@ import transformers
 from torch import Tensor, nn
 
 from .._errors import InvalidArgument
-from .._floats import activation_of
+from .._activations import activation_of
 from ..nn import GatedMLP, PackedModule
 from . import _saved  # noqa: F401  tells transformers of models that save_pretrained() has written
 from ._load import load
