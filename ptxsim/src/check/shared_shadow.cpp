@@ -101,6 +101,7 @@ void Sanitizer::State::enter(const Access& access, Granule& granule, uint16_t by
                     access.kind,
                     is_async,
                     is_agreed,
+                    false,
                     access.kind == AccessKind::kRead && !is_async ? open_shared : kNobody,
                     access.kind == AccessKind::kRead && !is_async ? open_followed : kNobody};
   if (access.kind == AccessKind::kRead) {
