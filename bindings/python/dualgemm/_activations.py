@@ -45,11 +45,15 @@ class Act(NamedTuple):
             limit = self.limit or (7.0 if oai else float("inf"))
             gate, up = gate.clamp(max=limit), up.clamp(-limit, limit)
             return gate * torch.sigmoid(alpha * gate) * (up + beta)
+        return self.of(gate) * up
+
+    def of(self, x: Tensor) -> Tensor:
+        """The activation alone, without a factor beside it."""
         function = ACTIVATIONS.get(self.name)
         if function is None:
             known = ", ".join((*ACTIVATIONS, "swiglu_oai"))
             raise InvalidArgument("activation", repr(self.name), f"must be one of {known} here")
-        return function(gate) * up
+        return function(x)
 
 
 def clamped(module: nn.Module) -> list[Act]:

@@ -2,12 +2,14 @@
 
 gate_up_proj is [E, 2N, K] (Qwen-MoE, Mixtral, DeepSeek), [E, K, 2N] with Gate's columns first (Llama-4, Aria), or [E, K, 2N] whose
 columns alternate, with biases (gpt-oss). A forward takes (rows, ids, weights), or the rows of all experts in turn (Llama-4).
+Experts without a gate have up_proj [E, N, K] and down_proj [E, K, N] (Nemotron-H).
 """
 
 from __future__ import annotations
 
 import copy
 import inspect
+from collections.abc import Callable
 from typing import Any, NamedTuple, Optional
 
 import torch
@@ -126,9 +128,12 @@ def _mlp(parts: Parts, act: Act, x: Tensor) -> Tensor:
     return _linear(h, parts.down, parts.bias_down).float()
 
 
-def _routed(experts: Any, parts: Parts, acts: list[Act], x: Tensor) -> dict[Act, float]:
+_One = Callable[[int, Act, Tensor], Tensor]
+"""What an expert makes of rows, with an activation."""
+
+
+def _routed(experts: Any, count: int, one: _One, acts: list[Act], x: Tensor) -> dict[Act, float]:
     """Every row goes to two experts, if there are as many, with unequal weights: rows of every magnitude, of few experts."""
-    count = parts.gate.shape[0]
     ids = torch.arange(x.shape[0], device=x.device)[:, None] % min(count, 4)
     weights = torch.full(ids.shape, 0.75, dtype=x.dtype, device=x.device)
     if count > 1:
@@ -137,20 +142,25 @@ def _routed(experts: Any, parts: Parts, acts: list[Act], x: Tensor) -> dict[Act,
     found = probes.foreign("forward", lambda rows: experts(rows, ids, weights), x)
     distances = {}
     for act in acts:
-        wanted = torch.zeros((x.shape[0], parts.down.shape[1]), dtype=torch.float32, device=x.device)
+        wanted = torch.zeros(x.shape, dtype=torch.float32, device=x.device)
         for row, (of_row, factors) in enumerate(zip(ids.tolist(), weights.tolist())):
             for expert, factor in zip(of_row, factors):
-                wanted[row] += factor * _mlp(parts.of(expert), act, x[row : row + 1])[0]
+                wanted[row] += factor * one(expert, act, x[row : row + 1])[0]
         distances[act] = probes.distance(name, found, wanted)
     return distances
 
 
-def _in_turn(experts: Any, parts: Parts, acts: list[Act], x: Tensor) -> dict[Act, float]:
+def _in_turn(experts: Any, count: int, one: _One, acts: list[Act], x: Tensor) -> dict[Act, float]:
     """The same rows for every expert, one expert's after the other's."""
-    count = parts.gate.shape[0]
     found = probes.foreign("forward", experts, x.repeat(count, 1))
-    wanted = {act: torch.cat([_mlp(parts.of(expert), act, x) for expert in range(count)]) for act in acts}
-    return {act: probes.distance(type(experts).__name__, found, one) for act, one in wanted.items()}
+    wanted = {act: torch.cat([one(expert, act, x) for expert in range(count)]) for act in acts}
+    return {act: probes.distance(type(experts).__name__, found, each) for act, each in wanted.items()}
+
+
+def _nearest(experts: nn.Module, distances: dict[Act, float]) -> Act:
+    nearest = min(distances, key=lambda one: distances[one])
+    probes.check(type(experts).__name__, distances[nearest])
+    return nearest
 
 
 def check(experts: nn.Module, tried: list[Act]) -> Act:
@@ -162,8 +172,33 @@ def check(experts: nn.Module, tried: list[Act]) -> Act:
         form = form_of(experts)
     parts = parts_of(experts, form)
     with torch.no_grad(), probes.evaluated(experts):
+        ask = _in_turn if form.by_rows else _routed
         x = probes.rows(parts.gate[0], parts.up[0])
-        distances = (_in_turn if form.by_rows else _routed)(experts, parts, tried, x)
-    nearest = min(distances, key=lambda one: distances[one])
-    probes.check(type(experts).__name__, distances[nearest])
-    return nearest
+        return _nearest(experts, ask(experts, form.experts, lambda e, act, rows: _mlp(parts.of(e), act, rows), tried, x))
+
+
+# ---- without a gate ---------------------------------------------------------------------------------------------------------
+
+
+def is_ungated(module: nn.Module) -> bool:
+    up, down = getattr(module, "up_proj", None), getattr(module, "down_proj", None)
+    shapes = [list(one.shape) if isinstance(one, Tensor) and one.dim() == 3 else [] for one in (up, down)]
+    return not is_experts(module) and bool(shapes[0]) and shapes[1] == [shapes[0][0], shapes[0][2], shapes[0][1]]
+
+
+def check_ungated(experts: Any, tried: list[Act]) -> Act:
+    """As check(), of y = down(act(up(x)))."""
+    count, n, k = experts.up_proj.shape
+    if experts.up_proj.device.type == "meta":
+        sizes, generator = probes.small_sizes(n, k), torch.Generator("cpu").manual_seed(0)
+        experts = copy.deepcopy(experts)
+        for name, shape in (("up_proj", (sizes[n], sizes[k])), ("down_proj", (sizes[k], sizes[n]))):
+            value = torch.randn(count, *shape, generator=generator, device="cpu") / sizes[k] ** 0.5
+            setattr(experts, name, nn.Parameter(value, requires_grad=False))
+        probes.shrink(experts, sizes)
+    up, down = experts.up_proj, experts.down_proj
+    with torch.no_grad(), probes.evaluated(experts):
+        x = probes.rows(up[0], up[0])
+        return _nearest(
+            experts, _routed(experts, count, lambda e, act, rows: (act.of(rows @ up[e].T) @ down[e].T).float(), tried, x)
+        )

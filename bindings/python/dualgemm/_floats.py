@@ -135,6 +135,8 @@ def check_forward(module: nn.Module) -> Act:
     small copy with random weights is probed."""
     if is_experts(module):
         return experts.check(module, activations.candidates(module, None))
+    if experts.is_ungated(module):
+        return experts.check_ungated(module, [Act(activations.activation_of(module))])
     if any(parameter.device.type == "meta" for parameter in module.parameters()):
         names = linear_names(module)
         if not names:

@@ -6,7 +6,7 @@ import ctypes
 import os
 import re
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from ctypes import byref, c_float, c_int32, c_int64, c_void_p
 from typing import Any, NamedTuple, Optional, TypeVar, Union
 
@@ -324,13 +324,7 @@ class Checkpoint:
             found, owner = self._matrix(load, name, number, allow_nan, pre_quant_scale)
             if found.type in _TYPES:
                 raise Unsupported(f"{name}, expert {number}", str(_TYPES[found.type]), "must be NVFP4 as the others")
-            return LinearWeights.from_tensors(
-                _mapped(found.data, torch.uint8, found.n, found.k // 2),
-                _scales(found.scales, found.n, found.k, found.scale_layout),
-                alpha=found.global_scale,
-                bias=_mapped(found.bias, torch.float32, found.n) if found.bias else None,
-                prepare=False,
-            ), owner
+            return _linear_weights(found), owner
 
         del owned
         return _gathered(part, numbers, stacks, LinearWeights, device, prepare, keep_original, a_dtype)
@@ -391,6 +385,27 @@ class Checkpoint:
         )
 
     @checked
+    def linears(self, names: Sequence[str], *, device: Any = "cpu", prepare: bool = True, **kw: Any) -> LinearWeights:
+        """Linear layers of one shape as [E, ...]: experts that are modules of their own. kw: as linear()."""
+        allow_nan, factors = bool(kw.pop("allow_nan", False)), bool(kw.pop("pre_quant_scale", False))
+        load = self._c.dualgemm_checkpoint_load_matrix_flags
+        first: list[MatrixInfo] = []
+
+        def part(number: int) -> tuple[LinearWeights, _Owned]:
+            found, owned = self._matrix(load, names[number], _ONE_LAYER, allow_nan, factors)
+            if found.type in _TYPES:
+                raise Unsupported(names[number], str(_TYPES[found.type]), "experts must be NVFP4; `dualgemm quantize` makes it")
+            first.append(found)
+            if (found.n, found.k) != (first[0].n, first[0].k):
+                raise FileError(names[number], f"{found.n} x {found.k}", "all experts must have the same shape")
+            return _linear_weights(found), owned
+
+        numbers = list(range(len(names)))
+        return _gathered(
+            part, numbers, True, LinearWeights, device, prepare, bool(kw.pop("keep_original", False)), torch.bfloat16
+        )
+
+    @checked
     def down_input_scale(self, prefix: str, *, expert: Optional[int] = None, allow_nan: bool = False) -> Optional[float]:
         """That of what goes into down; of experts the largest."""
         load = self._c.dualgemm_checkpoint_load_down_flags
@@ -429,6 +444,17 @@ def _one_factor_each(name: str, layers: Iterable[tuple[Union[LayerInfo, MatrixIn
             raise Unsupported(name, f"expert {number} has another pre_quant_scale", "all experts must have the same")
         del owned
     return first
+
+
+def _linear_weights(found: MatrixInfo) -> LinearWeights:
+    """Mapped, to be copied before the matrix goes."""
+    return LinearWeights.from_tensors(
+        _mapped(found.data, torch.uint8, found.n, found.k // 2),
+        _scales(found.scales, found.n, found.k, found.scale_layout),
+        alpha=found.global_scale,
+        bias=_mapped(found.bias, torch.float32, found.n) if found.bias else None,
+        prepare=False,
+    )
 
 
 def _stacks(numbers: list[int], expert: Optional[int]) -> bool:

@@ -20,7 +20,9 @@ from ._names import Activation
 from ._operands import Shape
 from ._operators import check_storage, refuse_grad, tensor
 from ._quantized import call
+from ._routing import combine, gather, route
 from ._replace import ONLY_DENSE, candidates, check_options, is_inside, put_modules, warn_left
+from ._ungated import Experts
 from .weights import LinearWeights, Weights, check_container, quantized_weight
 
 _ops = torch.ops.dualgemm
@@ -338,38 +340,12 @@ class GatedExperts(_Gated):
         """
         if self.by_rows and topk_ids is None:
             return self._forward_in_turn(x)
-        if topk_ids is None or topk_weights is None:
-            raise InvalidArgument("topk_ids, topk_weights", "missing", "must be [tokens, k] both")
         refuse_grad(x=tensor("x", x))
         self._check_columns(x)
         tokens = check_storage("x", x).reshape(-1, self.hidden_size)
-        if (
-            tensor("topk_ids", topk_ids).dtype not in (torch.int32, torch.int64)
-            or not tensor("topk_weights", topk_weights).is_floating_point()
-        ):
-            raise InvalidArgument(
-                "topk_ids",
-                f"{topk_ids.dtype}, weights {topk_weights.dtype}",
-                "must be int32 or int64, with weights of a floating dtype",
-            )
-        if topk_ids.dim() != 2 or topk_ids.shape[0] != tokens.shape[0] or topk_weights.shape != topk_ids.shape:
-            raise InvalidArgument(
-                "topk_ids",
-                f"{list(topk_ids.shape)}, weights {list(topk_weights.shape)}",
-                f"must both be [{tokens.shape[0]}, k]",
-            )
-        experts, top_k = self.num_experts, topk_ids.shape[1]
-        wanted = (topk_ids >= 0) & (topk_ids < experts)
-        ids = torch.where(wanted, topk_ids, experts).reshape(-1)
-        sorted_ids, order = torch.sort(ids, stable=True)
-        of_row = torch.where(sorted_ids < experts, sorted_ids, -1).to(torch.int32)
-        source = order // top_k
-        rows, scales, row_scale = self._quantized(tokens.contiguous())
-        if scales is None:
-            rows = rows.index_select(0, source)
-        else:  # quantised once, not once for each expert
-            rows, row_scale = rows.index_select(0, source), None if row_scale is None else row_scale.index_select(0, source)
-            scales = scales.view(torch.uint8).index_select(0, source)
+        routed = route(tokens.shape[0], topk_ids, topk_weights, self.num_experts)
+        assert topk_weights is not None
+        rows, scales, row_scale = gather(routed, *self._quantized(tokens.contiguous()))
         matrices, packed = self._operands_for(rows)
         h = call(
             _ops.m_grouped_glu_contiguous,
@@ -378,19 +354,16 @@ class GatedExperts(_Gated):
             *matrices,
             packed,
             self.shape.n,
-            experts,
+            self.num_experts,
             None,
-            of_row,
+            routed.of_row,
             *self._factors(row_scale),
             out_dtype=x.dtype,
             **self._act,
         )
         h, h_scales, h_row_scale = self.down._quantized(h)
-        y = self.down.product(h, h_scales, h_row_scale, x.dtype, m_indices=of_row)
-        back = torch.empty_like(order).scatter_(0, order, torch.arange(order.shape[0], device=x.device, dtype=order.dtype))
-        of_token = y.index_select(0, back).view(tokens.shape[0], top_k, self.hidden_size).float()
-        factors = torch.where(wanted, topk_weights, 0).float()
-        return (of_token * factors.unsqueeze(-1)).sum(1).to(x.dtype).view(x.shape)
+        y = self.down.product(h, h_scales, h_row_scale, x.dtype, m_indices=routed.of_row)
+        return combine(routed, y, topk_weights).to(x.dtype).view(x.shape)
 
     def _forward_in_turn(self, x: Tensor) -> Tensor:
         refuse_grad(x=tensor("x", x))
@@ -477,4 +450,4 @@ def replace_mlps(model: nn.Module, *, match: Optional[str] = None, skip: Sequenc
     return list(replaced)
 
 
-__all__ = ["FP8Linear", "GatedExperts", "GatedMLP", "NVFP4Linear", "PackedModule", "finalize", "replace_mlps"]
+__all__ = ["Experts", "FP8Linear", "GatedExperts", "GatedMLP", "NVFP4Linear", "PackedModule", "finalize", "replace_mlps"]

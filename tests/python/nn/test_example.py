@@ -16,4 +16,4 @@ def test_example(path: pathlib.Path) -> None:
     pytest.importorskip("transformers", reason="transformers is not installed: the example was not run")
     done = subprocess.run([sys.executable, "-P", str(path)], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
-    assert "MLPs replaced" in done.stdout
+    assert {"llama_mlp": "MLPs replaced", "whole_models": "greedy tokens equal"}[path.stem] in done.stdout

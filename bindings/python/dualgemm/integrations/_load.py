@@ -14,12 +14,13 @@ from torch import nn
 
 from .._arguments import checked, device_of
 from .._errors import DualGemmError, FileError, InvalidArgument, Unsupported, printable
-from .._experts import is_experts
+from .._experts import is_experts, is_ungated
 from .._floats import check_forward, linear_names
 from .._marking import mark_for_saving
 from .._modules import InputType, NVFP4Linear, PackedModule, check_input_type
 from .._replace import is_inside, set_module, warn_left
 from ..checkpoint import Checkpoint, Inputs, gated_module, open_checkpoint, prefixes_of
+from ..nn import Experts
 from ..nn import finalize as finalize_model
 from ..weights import LinearWeights
 from ._floats_of_files import FLOATS, FloatFiles
@@ -69,6 +70,39 @@ class _Loading:
                     raise
                 self.reasons[name] = str(error)
                 continue  # left in 16 bits by the checkpoint: loaded as such
+            set_module(self.model, name, made)
+            self.replaced.append(name)
+
+    def experts_without_gate(self, files: FloatFiles) -> None:
+        """Stacked parameters of a module whose experts are modules of their own in the files."""
+        formats = {layer.module: layer.format for layer in self.checkpoint.linear_layers()}
+        for name, module in list(self.model.named_modules()):
+            if not is_ungated(module):
+                continue
+            count, n, k = module.up_proj.shape  # type: ignore[union-attr,operator]
+            names = [[files.module_of(f"{name}.{one}.{part}") for one in range(count)] for part in ("up_proj", "down_proj")]
+            if {formats.get(one) for part in names for one in part} - {"nvfp4", "mxfp4"}:
+                continue  # floats, or none at all
+            try:
+                act = check_forward(module)
+            except InvalidArgument as error:
+                self.reasons[name] = str(error)
+                continue
+            up, down = (self.checkpoint.linears(part, device=self.device, prepare=False) for part in names)
+            if (up.n, up.k, down.n, down.k) != (n, k, k, n):
+                raise FileError(name, f"{up.n} x {up.k}", f"must be {n} x {k}, as config.json says")
+            scales = [[self.checkpoint.linear_input_scale(one) for one in part] for part in names]
+            whole = [max(one for one in part if one) if all(part) else None for part in scales]
+            input_dtype, scale = self.inputs.of(names[0][0], lambda: whole[0] if whole[1] else None, f" and {count - 1} others")
+            made = Experts.from_weights(
+                up,
+                down,
+                activation=act.name,
+                bias="bias" in up._tensors,
+                input_dtype=input_dtype,
+                input_scale=scale,
+                down_input_scale=whole[1] if scale else None,
+            )
             set_module(self.model, name, made)
             self.replaced.append(name)
 
@@ -197,6 +231,7 @@ def _load_checkpoint(
     with open_checkpoint(folder, allow_nan=allow_nan) as checkpoint, torch.no_grad():
         loading = _Loading(model, checkpoint, place, dtype, input_dtype, max_input_scale)
         loading.mlps()
+        loading.experts_without_gate(files)
         files.load(model, dtype, place)
         loading.linears(files)
         files.load_mxfp4(model, dtype, place, wide_mxfp4 == "refuse")
