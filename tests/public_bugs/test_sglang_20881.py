@@ -43,4 +43,7 @@ def test_relu2_without_a_gate(tmp_path: pathlib.Path) -> None:
     assert isinstance(model.model.layers[0].mlp.up_proj, dg.nn.NVFP4Linear)
     ids = torch.randint(0, 96, (2, 7))
     with torch.no_grad():
-        assert close(model(ids).logits, exact(ids).logits)
+        found, wanted = model(ids).logits.float(), exact(ids).logits
+    if ROW == torch.float32:
+        assert close(found, wanted)
+    assert (found - wanted).norm() < 0.08 * wanted.norm()  # squares double what bfloat16 between the layers costs; SiLU is far
