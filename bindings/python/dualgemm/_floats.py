@@ -108,12 +108,12 @@ def _through_down(down: Any, h: Tensor, plain: bool) -> Any:
     return functional.linear(h, down.weight, down.bias) if plain else probes.foreign("down", down, h)
 
 
-def float_experts(module: nn.Module, activation: Optional[str] = None) -> tuple[experts.Parts, Act]:
+def float_experts(module: Any, activation: Optional[str] = None) -> tuple[experts.Parts, Act]:
     """The weights of transformers' experts and their activation; checked likewise."""
     form = experts.form_of(module)
     if form.n % 16 or form.k % 16:
         raise InvalidArgument("experts", f"N = {form.n}, K = {form.k}", "N and K must be multiples of 16")
-    if module.gate_up_proj.device.type == "meta":  # type: ignore[union-attr]
+    if module.gate_up_proj.device.type == "meta":
         raise InvalidArgument("experts", "on the meta device", "must have its weights")
     return experts.parts_of(module, form), experts.check(module, activations.candidates(module, activation))
 

@@ -79,7 +79,8 @@ class _Loading:
         for name, module in list(self.model.named_modules()):
             if not is_ungated(module):
                 continue
-            count, n, k = module.up_proj.shape  # type: ignore[union-attr,operator]
+            parameter: Any = module.up_proj
+            count, n, k = parameter.shape
             names = [[files.module_of(f"{name}.{one}.{part}") for one in range(count)] for part in ("up_proj", "down_proj")]
             if {formats.get(one) for part in names for one in part} - {"nvfp4", "mxfp4"}:
                 continue  # floats, or none at all
