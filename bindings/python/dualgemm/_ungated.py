@@ -21,7 +21,7 @@ class Experts(NVFP4Linear):
     """The experts of a mixture whose MLPs have no gate. Own buffers are those of up, w_codes [E, N, K/2] and so on; ``down`` is an
     NVFP4Linear of as many experts. The activation is torch's, between two grouped products.
 
-    activation: one of silu, gelu_erf, gelu_tanh, relu2, sigmoid, identity. input_dtype and scales: as GatedExperts'.
+    activation: one that has no numbers, as silu. input_dtype and scales: as GatedExperts'.
     """
 
     @checked
@@ -31,7 +31,7 @@ class Experts(NVFP4Linear):
         hidden_size: int,
         intermediate_size: int,
         *,
-        activation: str = "relu2",
+        activation: str,
         bias: bool = False,
         input_dtype: InputType = "bf16",
         input_scale: Optional[float] = None,
