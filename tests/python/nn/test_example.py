@@ -7,10 +7,12 @@ import subprocess
 import sys
 
 import pytest
+from operands import only_on_cpu
 
 EXAMPLES = sorted((pathlib.Path(__file__).parents[3] / "examples" / "python").glob("*.py"))
 
 
+@only_on_cpu  # as they are, without --device
 @pytest.mark.parametrize("path", EXAMPLES, ids=[path.name for path in EXAMPLES])
 def test_example(path: pathlib.Path) -> None:
     pytest.importorskip("transformers", reason="transformers is not installed: the example was not run")
