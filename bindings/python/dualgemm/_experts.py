@@ -183,7 +183,8 @@ def check(experts: Any, tried: list[Act]) -> Act:
 def is_ungated(module: nn.Module) -> bool:
     up, down = getattr(module, "up_proj", None), getattr(module, "down_proj", None)
     shapes = [list(one.shape) if isinstance(one, Tensor) and one.dim() == 3 else [] for one in (up, down)]
-    return not is_experts(module) and bool(shapes[0]) and shapes[1] == [shapes[0][0], shapes[0][2], shapes[0][1]]
+    has_gate = is_experts(module) or getattr(module, "gate_proj", None) is not None
+    return not has_gate and bool(shapes[0]) and shapes[1] == [shapes[0][0], shapes[0][2], shapes[0][1]]
 
 
 def check_ungated(experts: Any, tried: list[Act]) -> Act:
