@@ -164,7 +164,9 @@ typedef struct dualgemm_problem {
    * DUALGEMM_COMBINE_SIDE_BY_SIDE: two products that share A, without an activation; act must be
    * the default. D has up_column + n columns: the first up_column of alpha_gate * A * Gate^T +
    * bias_gate, then those of alpha_up * A * Up^T + bias_up. 0 <= up_column <= n, and a multiple of
-   * 16 where D is E2M1. linear.h makes such problems of one product. Glu: up_column must be 0.
+   * 16 where D is E2M1. linear.h makes such problems of one product.
+   * DUALGEMM_COMBINE_ACTIVATED_SIDE_BY_SIDE: act of both, before the residual; act is not one of
+   * the two SwiGLU kinds. Glu: up_column must be 0.
    */
   int64_t up_column;
   int32_t combine;  /**< default DUALGEMM_COMBINE_GLU */

@@ -59,7 +59,8 @@
 /* What becomes of the two products, each with its alpha and bias: Combine. */
 #define DUALGEMM_COMBINE_TABLE(X) \
   X(kGlu, DUALGEMM_COMBINE_GLU, 0, "glu", "D = act(g) * u") \
-  X(kSideBySide, DUALGEMM_COMBINE_SIDE_BY_SIDE, 1, "side_by_side", "both stand in D, u from column up_column on")
+  X(kSideBySide, DUALGEMM_COMBINE_SIDE_BY_SIDE, 1, "side_by_side", "both stand in D, u from column up_column on") \
+  X(kActivatedSideBySide, DUALGEMM_COMBINE_ACTIVATED_SIDE_BY_SIDE, 2, "activated_side_by_side", "side_by_side of act(g) and act(u)")
 
 /* How the l problems share A and D: Grouping. */
 #define DUALGEMM_GROUPING_TABLE(X) \

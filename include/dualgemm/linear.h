@@ -1,8 +1,8 @@
 /**
  * @file linear.h
- * One product, D = alpha * A * W^T + bias + residual, through the C interface, with the formats,
- * layouts, groups, outputs and prepared weights of the dual one. dualgemm.h has the rules about
- * structs, errors and threads, linear.hpp says how W's two halves become a dual product.
+ * One product, D = act(alpha * A * W^T + bias) + residual, through the C interface, with the
+ * formats, layouts, groups, outputs and prepared weights of the dual one. dualgemm.h has the rules
+ * about structs, errors and threads, linear.hpp says how W's two halves become a dual product.
  *
  *   // prologue: linear_operands
  *   dualgemm_linear_problem problem;
@@ -46,6 +46,9 @@ typedef struct dualgemm_linear_problem {
   int32_t batch_invariant; /**< 0 or 1, as in dualgemm_problem */
   int32_t bias;            /**< DUALGEMM_BIAS_*: the type of buffers.bias; default none */
   int32_t residual;        /**< 0 or 1; 1: buffers.residual is added, in FP32 and last */
+  /** Default DUALGEMM_IDENTITY, also where struct_size ends before it. Not one of the two SwiGLU
+   *  kinds: silu(x) is x * sigmoid(x), before the residual is added. */
+  dualgemm_activation act;
 } dualgemm_linear_problem;
 
 /**

@@ -1,7 +1,7 @@
 // One product, with the same formats, layouts, groups, outputs and prepared weights as the dual
 // one:
 //
-//   D[l] = alpha * A[l] * W[l]^T + bias[l] + residual[l]
+//   D[l] = act(alpha * A[l] * W[l]^T + bias[l]) + residual[l]       act: by default the identity
 //   A: m x k    W: n x k    D and the residual: m x n    bias: n
 //
 //   // prologue: linear_operands          (m, n, k, and where A, W, their scales and D lie)
@@ -34,6 +34,8 @@ struct LinearProblem {
   bool batch_invariant = false;     // as Problem::batch_invariant
   BiasType bias = BiasType::kNone;  // of LinearBuffers::bias
   bool residual = false;            // LinearBuffers::residual is added, in FP32 and last
+  // The factor that one product gives: silu is x*sigmoid(x). Not one of the two SwiGLU kinds.
+  Activation act{.kind = ActivationKind::kIdentity};
   bool operator==(const LinearProblem&) const = default;
 };
 

@@ -105,9 +105,11 @@ struct Problem {
   //   D[:, up_column .. up_column + n) = alpha_up * A * Up^T + bias_up
   // 0 <= up_column <= n, and a multiple of 16 where D is kE2M1. act must be the default. This is
   // what linear.hpp makes of one product: Gate and Up are the halves of its weights.
+  // kActivatedSideBySide: the same of act(...) of both, before the residual. act(g) is the factor
+  // of act that g alone gives; the SwiGLU kinds, whose formula is one of two products, are refused.
   Combine combine = Combine::kGlu;
   int64_t up_column = 0;  // kGlu: 0
-  // kSideBySide: Buffers::residual is added, in FP32 and last. d is not kE2M1.
+  // Side by side: Buffers::residual is added, in FP32 and last. d is not kE2M1.
   bool residual = false;
   bool operator==(const Problem&) const = default;
 };

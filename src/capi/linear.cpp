@@ -25,6 +25,7 @@ dualgemm_linear_problem defaults<dualgemm_linear_problem>() {
   to.a.type = static_cast<int32_t>(from.a.type);
   to.w.type = static_cast<int32_t>(from.w.type);
   to.d.type = static_cast<int32_t>(from.d.type);
+  to.act = from_activation(from.act);
   return to;
 }
 
@@ -40,7 +41,7 @@ dualgemm_linear_buffers defaults<dualgemm_linear_buffers>() {
 
 namespace {
 
-static_assert(sizeof(dualgemm_linear_problem) == 5 * 8 + 3 * 40 + 4 * 4);
+static_assert(sizeof(dualgemm_linear_problem) == 5 * 8 + 3 * 40 + 4 * 4 + 16);
 static_assert(sizeof(dualgemm_linear_buffers) == 18 * 8);
 static_assert(offsetof(dualgemm_linear_problem, l) == 32);
 static_assert(offsetof(dualgemm_linear_buffers, d_scales) == 72);
@@ -50,6 +51,7 @@ Expected<LinearProblem> to_linear_problem(const dualgemm_linear_problem* caller)
   DUALGEMM_TRY(read_struct("problem", caller, from));
   DUALGEMM_CAPI_TRY_VALUE(batch_invariant, to_flag("batch_invariant", from.batch_invariant));
   DUALGEMM_CAPI_TRY_VALUE(residual, to_flag("residual", from.residual));
+  DUALGEMM_CAPI_TRY_VALUE(act, to_activation(from.act));
   LinearProblem to;
   to.m = from.m;
   to.n = from.n;
@@ -62,6 +64,7 @@ Expected<LinearProblem> to_linear_problem(const dualgemm_linear_problem* caller)
   to.batch_invariant = batch_invariant;
   to.bias = static_cast<BiasType>(from.bias);
   to.residual = residual;
+  to.act = act;
   return to;
 }
 
@@ -107,7 +110,7 @@ dualgemm_matrix from_matrix(const Matrix& from) {
 }
 
 dualgemm_problem from_dual_problem(const Problem& from) {
-  auto to = defaults<dualgemm_problem>();  // of which the activation stays
+  auto to = defaults<dualgemm_problem>();
   to.m = from.m;
   to.n = from.n;
   to.k = from.k;
@@ -116,6 +119,7 @@ dualgemm_problem from_dual_problem(const Problem& from) {
   to.gate = from_matrix(from.gate);
   to.up = from_matrix(from.up);
   to.d = from_matrix(from.d);
+  to.act = from_activation(from.act);
   to.grouping = static_cast<int32_t>(from.grouping);
   to.batch_invariant = from.batch_invariant ? 1 : 0;
   to.bias = static_cast<int32_t>(from.bias);

@@ -49,6 +49,11 @@ Expected<Activation> to_activation(const dualgemm_activation& from) {
                     given(from.beta, !zeroed), given(from.limit, false)};
 }
 
+dualgemm_activation from_activation(const Activation& from) {
+  return {static_cast<int32_t>(from.kind), from.alpha.value_or(kNotGiven),
+          from.beta.value_or(kNotGiven), from.limit.value_or(kNotGiven)};
+}
+
 Expected<bool> to_flag(const char* argument, int32_t value) {
   if (value == 0 || value == 1) return value == 1;
   return Status::invalid(argument, std::to_string(value), "must be 0 or 1");
@@ -97,7 +102,7 @@ dualgemm_problem defaults<dualgemm_problem>() {
                               std::pair{&to.up, from.up.type}, std::pair{&to.d, from.d.type}}) {
     matrix->type = static_cast<int32_t>(type);
   }
-  to.act = {static_cast<int32_t>(from.act.kind), kNotGiven, kNotGiven, kNotGiven};
+  to.act = from_activation(from.act);
   return to;
 }
 

@@ -108,6 +108,7 @@ Status check_reserved(const char* argument, int32_t value);
 Matrix to_matrix(const dualgemm_matrix& from);
 PreparedView to_view(const dualgemm_prepared_view& from);
 Expected<Activation> to_activation(const dualgemm_activation& from);
+dualgemm_activation from_activation(const Activation& from);
 
 // Between dualgemm_buffers and Buffers, either way: all but prepared weights, which each of them
 // holds in its own way.

@@ -32,6 +32,8 @@ int64_t first_row_of_up(int64_t n, ScaleLayout scale_layout) noexcept {
 }
 
 Problem shared_part(const LinearProblem& p) {
+  // An identity with a parameter is left for the check of activations.
+  const bool applies_none = p.act == Activation{.kind = ActivationKind::kIdentity};
   return {.m = p.m,
           .n = p.n,
           .k = p.k,
@@ -40,10 +42,11 @@ Problem shared_part(const LinearProblem& p) {
           .gate = p.w,
           .up = p.w,
           .d = p.d,
+          .act = applies_none ? Activation{} : p.act,
           .grouping = p.grouping,
           .batch_invariant = p.batch_invariant,
           .bias = p.bias,
-          .combine = Combine::kSideBySide,
+          .combine = applies_none ? Combine::kSideBySide : Combine::kActivatedSideBySide,
           .residual = p.residual};
 }
 

@@ -30,11 +30,13 @@ ResolvedMatrix resolve(const Matrix& matrix, int64_t rows, int64_t cols) noexcep
 
 struct ResolvedProblem {
   Problem problem;
-  ResolvedMatrix a, gate, up, d;  // d: up_column + n columns of kSideBySide
+  ResolvedMatrix a, gate, up, d;  // d: up_column + n columns, side by side
   ResolvedActivation act;
   int64_t bias_stride;
 
-  bool side_by_side() const noexcept { return problem.combine == Combine::kSideBySide; }
+  bool side_by_side() const noexcept { return problem.combine != Combine::kGlu; }
+  // Side by side: whether each product is activated.
+  bool activates_each() const noexcept { return problem.combine == Combine::kActivatedSideBySide; }
 };
 
 // Precondition: validate(problem).ok().

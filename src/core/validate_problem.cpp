@@ -184,7 +184,13 @@ Status check_combine(const Problem& problem) {
     if (!problem.residual) return {};
     return Status::invalid("residual", "true", "must be false for glu: only side_by_side adds one");
   }
-  if (!(problem.act == Activation{})) {
+  if (problem.combine == Combine::kActivatedSideBySide) {
+    DUALGEMM_TRY(check_activation(problem.act));
+    if (takes_parameters(problem.act.kind)) {
+      return Status::invalid("act.kind", name_of(problem.act.kind),
+                             "must be an activation of one product: this one is of two");
+    }
+  } else if (!(problem.act == Activation{})) {
     return Status::invalid("act", name_of(problem.act.kind),
                            "must be the default for side_by_side, which applies none");
   }

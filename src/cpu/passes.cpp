@@ -53,11 +53,15 @@ float alpha_of(const float* per_batch, float scalar, int64_t batch) noexcept {
 struct PanelBias {
   float columns[kPanelN];
 };
+constexpr PanelBias panel_of(float value) noexcept {
+  PanelBias panel{};
+  for (float& column : panel.columns) column = value;
+  return panel;
+}
 PanelBias load_bias(const core::ResolvedProblem& resolved, const void* bias, int64_t batch,
                     int64_t panel) noexcept {
   const Problem& problem = resolved.problem;
-  PanelBias out;
-  std::fill_n(out.columns, kPanelN, -0.0f);
+  PanelBias out = panel_of(-0.0f);
   const int64_t col = panel * kPanelN, first = batch * resolved.bias_stride + col;
   const int64_t count = std::min<int64_t>(kPanelN, problem.n - col);
   if (problem.bias == BiasType::kF32)
@@ -175,11 +179,21 @@ DTile part_of(const RowChunk& rows, int64_t row, int64_t panel, int64_t first,
           static_cast<int>(std::clamp<int64_t>(count - col, 0, kPanelN))};
 }
 
-// One product's tile of kSideBySide.
+// One product's tile of two that stand side by side.
 void finish_part(const Work& work, const DTile& part, const float* sums, int64_t stride,
                  const PanelFactors& factors, const float* row_scale, float* tile) noexcept {
   if (part.cols == 0) return;
-  work.table->apply_factors(sums, stride, part.rows, factors, row_scale, tile);
+  if (work.problem->activates_each()) {
+    // act(x) * 1 has the bits of act(x). The tables' factors go with the products alone.
+    static constexpr PanelBias kNothing = panel_of(-0.0f), kOnes = panel_of(1.0f);
+    const PanelFactors as_they_are{1.0f, kNothing.columns};
+    float products[kMaxHeight * kPanelN];
+    work.table->apply_factors(sums, stride, part.rows, factors, row_scale, products);
+    work.table->activate(work.problem->act, products, kPanelN, kOnes.columns, 0, part.rows,
+                         as_they_are, as_they_are, nullptr, tile);
+  } else {
+    work.table->apply_factors(sums, stride, part.rows, factors, row_scale, tile);
+  }
   if (work.problem->problem.residual) add_residual(*work.problem, *work.buffers, part, tile);
   store_tile(*work.table, *work.problem, *work.buffers, part, tile);
 }

@@ -117,7 +117,7 @@ PreparedDescriptor describe_prepared(PreparedFormat format, const Problem& probl
       .l = problem.l,
       .expert_bytes = core::round_up(kPreparedHeaderBytes + part_bytes, kPartMultiple),
       .alignment = alignment_of(format),
-      .columns = problem.combine == Combine::kSideBySide ? problem.up_column + problem.n : 0};
+      .columns = problem.combine == Combine::kGlu ? 0 : problem.up_column + problem.n};
   d.bytes = d.l * d.expert_bytes;
   return d;
 }

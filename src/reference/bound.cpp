@@ -197,12 +197,18 @@ Interval output_interval(const Element& element, const core::ResolvedActivation&
   return {static_cast<float>(element.d - error), static_cast<float>(element.d + error)};
 }
 
-Interval side_by_side_interval(const Element& element, int64_t k,
-                               Accumulation accumulation) noexcept {
+Interval side_by_side_interval(const Element& element, const core::ResolvedActivation* act,
+                               int64_t k, Accumulation accumulation) noexcept {
   if (!std::isfinite(element.d)) {
     return {static_cast<float>(element.d), static_cast<float>(element.d)};
   }
-  const double error = plus(product_of_gate(element, k, accumulation), element.residual).error;
+  Bounded product = product_of_gate(element, k, accumulation);
+  if (act != nullptr) {
+    // A kernel may multiply by 1, and what it computes may be below the normal numbers.
+    product = core::gate_factor(*act, product);
+    product.error += kTiny * (1.0 + std::abs(product.value) + product.error);
+  }
+  const double error = plus(product, element.residual).error;
   return {static_cast<float>(element.d - error), static_cast<float>(element.d + error)};
 }
 
@@ -218,10 +224,11 @@ TileCheck check_tile(const core::ResolvedProblem& problem, const Buffers& buffer
   const auto tile = exact_tile(problem, buffers, group, row_begin, rows, col_begin, cols);
   std::vector<Interval> intervals;
   std::vector<double> expected;
+  const core::ResolvedActivation* const each = problem.activates_each() ? &problem.act : nullptr;
   for (const Element& element : tile) {
     intervals.push_back(
         problem.side_by_side()
-            ? side_by_side_interval(element, problem.problem.k, accumulation)
+            ? side_by_side_interval(element, each, problem.problem.k, accumulation)
             : output_interval(element, problem.act, problem.problem.k, accumulation));
     expected.push_back(element.d);
   }

@@ -33,9 +33,10 @@ struct Interval {
 };
 Interval output_interval(const Element& element, const core::ResolvedActivation& act, int64_t k,
                          Accumulation accumulation) noexcept;
-// The same of kSideBySide: one product, its bias and the residual.
-Interval side_by_side_interval(const Element& element, int64_t k,
-                               Accumulation accumulation) noexcept;
+// The same of products that stand side by side: one, its bias, its activation (null: none) and the
+// residual.
+Interval side_by_side_interval(const Element& element, const core::ResolvedActivation* act,
+                               int64_t k, Accumulation accumulation) noexcept;
 
 // One tile of D compared with the oracle.
 struct TileCheck {

@@ -232,7 +232,7 @@ std::vector<Element> exact_tile(const core::ResolvedProblem& problem, const Buff
           problem.d.type, buffers.residual,
           group.a_batch * problem.d.batch_stride + (first_row + row) * problem.d.ld + col);
     }
-    e.d = e.g + e.residual;
+    e.d = (problem.activates_each() ? core::activate(problem.act, e.g, 1.0) : e.g) + e.residual;
   });
   return tile;
 }

@@ -104,6 +104,53 @@ def float_mlp(mlp: nn.Module, activation: Optional[str] = None, *, plain_down: b
     return parts._replace(activation=nearest)
 
 
+class FloatUngated(NamedTuple):
+    """The nn.Linear of down(act(up(x))) and the activation."""
+
+    up: nn.Linear
+    down: nn.Linear
+    activation: Act
+
+
+_UNGATED = (("up_proj", "down_proj"), ("fc1", "fc2"), ("fc_in", "fc_out"), ("dense_h_to_4h", "dense_4h_to_h"), ("wi", "wo"))
+
+
+def ungated_names(mlp: nn.Module) -> tuple[str, ...]:
+    """Names of up and down of an MLP that has no gate; none: it does not look like one."""
+    if linear_names(mlp) or getattr(mlp, "gate_proj", None) is not None:
+        return ()
+    for names in _UNGATED:
+        if all(isinstance(getattr(mlp, name, None), nn.Module) for name in names):
+            return names
+    return ()
+
+
+def float_ungated(mlp: nn.Module, activation: Optional[str] = None) -> FloatUngated:
+    """As float_mlp(), of y = down(act(up(x)))."""
+    names = ungated_names(mlp)
+    if not names:
+        shown = ", ".join(" and ".join(pair) for pair in _UNGATED)
+        raise InvalidArgument("mlp", type(mlp).__name__, f"must have no gate, and {shown}")
+    up, down = (_linear(mlp, name) for name in names)
+    if up.weight.shape != down.weight.shape[::-1] or up.weight.shape[0] % 16 or up.weight.shape[1] % 16:
+        shapes = f"up {list(up.weight.shape)}, down {list(down.weight.shape)}"
+        raise InvalidArgument("mlp", shapes, "must be [N, K] and [K, N], multiples of 16")
+    if up.weight.device.type == "meta":
+        raise InvalidArgument("mlp", "on the meta device", "must have its weights")
+    tried = [one for one in activations.candidates(mlp, activation) if one.name in activations.ACTIVATIONS]
+    with torch.no_grad(), probes.evaluated(mlp):
+        x = probes.rows(up.weight, up.weight)
+        found = probes.foreign("forward", mlp, x)
+        together = probes.foreign("forward", mlp, x[None])
+        wanted = found[None] if isinstance(found, Tensor) else found
+        probes.check(type(mlp).__name__, probes.distance(type(mlp).__name__, together, wanted))
+        product = functional.linear(x, up.weight, up.bias)
+        nearest = _nearest(
+            mlp, tried, lambda one: probes.distance(type(mlp).__name__, found, _through_down(down, one.of(product), True))
+        )
+    return FloatUngated(up, down, nearest)
+
+
 def _through_down(down: Any, h: Tensor, plain: bool) -> Any:
     return functional.linear(h, down.weight, down.bias) if plain else probes.foreign("down", down, h)
 

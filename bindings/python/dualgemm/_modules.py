@@ -411,6 +411,7 @@ class NVFP4Linear(PackedModule):
         out_dtype: torch.dtype,
         m_indices: Optional[Tensor] = None,
         masked_m: Optional[Tensor] = None,
+        activation: str = "identity",
     ) -> Tensor:
         """The product of activations that are ready; m_indices int32 [M] or masked_m int32 [E]: of groups."""
         (codes, scales), packed = self._operands_for(x)
@@ -430,6 +431,38 @@ class NVFP4Linear(PackedModule):
             self.bias,
             None,
             row_scale,
+            activation=activation,
             out_dtype=out_dtype,
         )
         return result
+
+    def product_nvfp4(
+        self,
+        x: Tensor,
+        x_scales: Optional[Tensor],
+        row_scale: Optional[Tensor],
+        d_global_scale: float,
+        m_indices: Optional[Tensor] = None,
+        activation: str = "identity",
+    ) -> tuple[Tensor, Tensor]:
+        """The same, as codes and linear scales for a next product."""
+        (codes, scales), packed = self._operands_for(x)
+        d, d_scales = call(
+            _ops.linear_nvfp4,
+            x,
+            x_scales,
+            codes,
+            scales,
+            packed,
+            self.shape.n,
+            self.shape.layers,
+            d_global_scale,
+            None,
+            m_indices,
+            None,
+            self.alpha,
+            self.bias,
+            row_scale,
+            activation=activation,
+        )
+        return d, d_scales

@@ -1,4 +1,4 @@
-"""The products of torch tensors: glu(), glu_nvfp4() and linear()."""
+"""The products of torch tensors: glu(), linear() and their forms that write NVFP4."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from ._names import Activation, OwnLayout, ScaleLayout, Strategy
 from ._operators import check_no_grad, check_storage, refuse_grad, tensor, wants_derivative
 from ._quantized import QuantizedTensor, Scalar, call, check_quantized_out, number, scalar_tensor
 
-__all__ = ["glu", "glu_nvfp4", "linear"]
+__all__ = ["glu", "glu_nvfp4", "linear", "linear_nvfp4"]
 
 _ops = torch.ops.dualgemm
 # The overloads themselves: torch.ops.dualgemm.glu would look for one on every call, 1 us.
 _glu, _glu_out = _ops.glu.default, _ops.glu.out
 _linear, _linear_out = _ops.linear.default, _ops.linear.out
+_linear_nvfp4, _linear_nvfp4_out = _ops.linear_nvfp4.default, _ops.linear_nvfp4.out
 _glu_nvfp4, _glu_nvfp4_out = _ops.glu_nvfp4.default, _ops.glu_nvfp4.out
 _FACTOR_NAMES = ("alpha_gate", "alpha_up", "a_row_scale", "bias_gate", "bias_up")
 
@@ -160,6 +161,7 @@ def linear(
     bias: Optional[Tensor] = None,
     residual: Optional[Tensor] = None,
     a_row_scale: Optional[Tensor] = None,
+    activation: Activation = "identity",
     out_dtype: Optional[torch.dtype] = None,
     scale_layout: ScaleLayout = "auto",
     batch_invariant: bool = False,
@@ -167,9 +169,10 @@ def linear(
     config: str = "",
     out: Optional[Tensor] = None,
 ) -> Tensor:
-    """One product, D [..., M, N] = alpha * a @ w.T + bias + residual; what is not said here as in glu().
+    """One product, D [..., M, N] = act(alpha * a @ w.T + bias) + residual; what is not said here as in glu().
 
-    residual: of D's shape, dtype and strides, added in float32 and last; may be ``out`` itself.
+    residual: of D's shape, dtype and strides, added in float32 and last; may be ``out`` itself. activation: one that has no
+    numbers; the two SwiGLUs are of two products.
     """
     refuse_grad(a=a, alpha=alpha, bias=bias, residual=residual, a_row_scale=a_row_scale, out=out)
     arguments = (
@@ -189,6 +192,8 @@ def linear(
         a_row_scale,
     )
     named = _choice(scale_layout, batch_invariant, strategy, config)
+    if not isinstance(activation, str) or activation != "identity":
+        named["activation"] = activation
     if out_dtype is not None and out is None:
         named["out_dtype"] = out_dtype
     if out is None:
@@ -196,6 +201,41 @@ def linear(
     check_out_dtype(out, out_dtype)
     call(_linear_out, *arguments, **named, out=out)
     return out
+
+
+def linear_nvfp4(
+    a: Tensor,
+    w: Tensor,
+    *,
+    d_global_scale: Union[Tensor, float],
+    w_scales: Tensor,
+    a_scales: Optional[Tensor] = None,
+    alpha: Scalar = None,
+    bias: Optional[Tensor] = None,
+    a_row_scale: Optional[Tensor] = None,
+    activation: Activation = "identity",
+    d_scale_layout: OwnLayout = "linear",
+    scale_layout: ScaleLayout = "auto",
+    batch_invariant: bool = False,
+    strategy: Strategy = "auto",
+    config: str = "",
+    out: Optional[QuantizedTensor] = None,
+) -> QuantizedTensor:
+    """linear() with D quantised on the way out, as glu_nvfp4() does it; N % 16 == 0, no residual."""
+    scale = number("d_global_scale", d_global_scale)
+    refuse_grad(a=a, alpha=alpha, bias=bias, a_row_scale=a_row_scale, d_global_scale=d_global_scale)
+    alpha = scalar_tensor("alpha", alpha, a, layers_of(w))
+    arguments = (a, a_scales, w, w_scales, None, 0, 0, scale, None, None, None, alpha, bias, a_row_scale)
+    named = _choice(scale_layout, batch_invariant, strategy, config) | {
+        "activation": activation,
+        "d_scale_layout": d_scale_layout,
+    }
+    check_quantized_out(out)
+    if out is not None:
+        call(_linear_nvfp4_out, *arguments, **named, out_codes=out.codes, out_scales=out.scales)
+        return out
+    codes, scales = call(_linear_nvfp4, *arguments, **named)
+    return QuantizedTensor(codes, scales, torch.full((1,), scale, dtype=torch.float32, device=a.device))
 
 
 def offsets_of(offsets: Tensor, layers: int) -> Tensor:

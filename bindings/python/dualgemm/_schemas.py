@@ -76,6 +76,8 @@ _FACTORS = (
     "Tensor? bias_up=None, *, str activation='silu', float? act_alpha=None, float? act_beta=None, "
     "float? act_limit=None"
 )
+_ONE_WEIGHT = "Tensor? w, Tensor? w_scales, Tensor? packed, SymInt n, SymInt l"
+_GROUPS = "Tensor? offsets=None, Tensor? m_indices=None, Tensor? masked_m=None"
 _CHOICE = "str scale_layout='auto', bool batch_invariant=False, str strategy='auto', str config=''"
 _WIDE = f"ScalarType? out_dtype=None, {_CHOICE}"
 _ROWS = ("a", "a_scales", "a_row_scale")
@@ -132,6 +134,19 @@ def _new_d(a: Tensor, columns: Any, out_dtype: Optional[torch.dtype]) -> Tensor:
     return a.new_empty((*a.shape[:-1], columns), dtype=dtype)
 
 
+def _new_nvfp4(a: Tensor, weight: Optional[Tensor], n: Any, d_scale_layout: str) -> tuple[Tensor, Tensor]:
+    """Codes and scales of D; weight: gate or w, None where it is packed."""
+    columns = n if weight is None else weight.shape[-2]
+    codes = a.new_empty((*a.shape[:-1], columns // 2), dtype=torch.uint8)
+    batches = 1 if weight is None or weight.dim() == 2 else weight.shape[0]
+    shape = (
+        (*a.shape[:-1], columns // 16)
+        if d_scale_layout == "linear"
+        else (batches * _swizzled_span(_row_count(a) // batches, columns // 16),)
+    )
+    return codes, a.new_empty(shape, dtype=torch.float8_e4m3fn)
+
+
 # ---- the operators --------------------------------------------------------------------------------------------------------
 
 
@@ -157,9 +172,8 @@ def _glu_packed(a: Tensor, n: Any, out_dtype: Optional[torch.dtype] = None, **_:
 
 
 @_operator(
-    f"linear({_A}, Tensor? w, Tensor? w_scales, Tensor? packed, SymInt n, SymInt l, Tensor? offsets=None, "
-    "Tensor? m_indices=None, Tensor? masked_m=None, Tensor? alpha=None, Tensor? bias=None, Tensor? residual=None, "
-    f"Tensor? a_row_scale=None, *, {_WIDE}) -> Tensor",
+    f"linear({_A}, {_ONE_WEIGHT}, {_GROUPS}, Tensor? alpha=None, Tensor? bias=None, Tensor? residual=None, "
+    f"Tensor? a_row_scale=None, *, str activation='identity', {_WIDE}) -> Tensor",
     outputs=("out",),
     rows=_ROWS,
 )
@@ -179,15 +193,32 @@ def _glu_nvfp4(
     in_a = _columns(a)
     _check_matrix("gate", gate, in_a)
     _check_matrix("up", up, in_a, gate)
-    columns = n if gate is None else gate.shape[-2]
-    codes = a.new_empty((*a.shape[:-1], columns // 2), dtype=torch.uint8)
-    batches = 1 if gate is None or gate.dim() == 2 else gate.shape[0]
-    shape = (
-        (*a.shape[:-1], columns // 16)
-        if d_scale_layout == "linear"
-        else (batches * _swizzled_span(_row_count(a) // batches, columns // 16),)
+    return _new_nvfp4(a, gate, n, d_scale_layout)
+
+
+@_operator(
+    f"linear_nvfp4({_A}, {_ONE_WEIGHT}, float d_global_scale, {_GROUPS}, Tensor? alpha=None, Tensor? bias=None, "
+    f"Tensor? a_row_scale=None, *, str activation='identity', str d_scale_layout='linear', {_CHOICE}) -> (Tensor, Tensor)",
+    outputs=("out_codes", "out_scales"),
+)
+def _linear_nvfp4(
+    a: Tensor,
+    w: Optional[Tensor],
+    n: Any,
+    offsets: Optional[Tensor] = None,
+    m_indices: Optional[Tensor] = None,
+    d_scale_layout: str = "linear",
+    **_: Any,
+) -> tuple[Tensor, Tensor]:
+    _check_matrix("w", w, _columns(a))
+    has_experts = offsets is not None or m_indices is not None
+    _check(
+        not has_experts or d_scale_layout == "linear",
+        "d_scale_layout",
+        repr(d_scale_layout),
+        "must be linear for rows that have experts",
     )
-    return codes, a.new_empty(shape, dtype=torch.float8_e4m3fn)
+    return _new_nvfp4(a, w, n, d_scale_layout)
 
 
 @_operator(

@@ -1,28 +1,164 @@
-"""Experts without a gate: y = down(act(up(x))), up and down in NVFP4 (Nemotron-H and 3)."""
+"""MLPs without a gate, dense and experts: y = down(act(up(x))), up and down in NVFP4 (Nemotron-H and 3)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Optional
 
+import torch
 from torch import Tensor, nn
 
-from ._activations import ACTIVATIONS, Act
+from ._activations import ACTIVATIONS
 from ._arguments import checked
 from ._errors import InvalidArgument
+from ._floats import float_ungated
 from ._modules import InputType, NVFP4Linear, saved_by_name
 from ._operators import check_storage, refuse_grad, tensor
 from ._routing import combine, gather, route
 from .weights import LinearWeights, check_container
 
 
-@saved_by_name
-class Experts(NVFP4Linear):
-    """The experts of a mixture whose MLPs have no gate. Own buffers are those of up, w_codes [E, N, K/2] and so on; ``down`` is an
-    NVFP4Linear of as many experts. The activation is torch's, between two grouped products.
+_Rows = tuple[Tensor, Optional[Tensor], Optional[Tensor]]
+"""Values, their scales, a factor for each."""
 
-    activation: one that has no numbers, as silu. input_dtype and scales: as GatedExperts'.
+
+class _Ungated(NVFP4Linear):
+    """Own buffers are those of up, and its product writes act(up(x)), in NVFP4 where ``down`` takes it so."""
+
+    down: nn.Module
+
+    def __init__(
+        self,
+        hidden_size: int,
+        intermediate_size: int,
+        *,
+        activation: str,
+        bias: bool,
+        input_dtype: InputType,
+        input_scale: Optional[float],
+        num_experts: int,
+        device: Any,
+    ) -> None:
+        if activation not in ACTIVATIONS:
+            raise InvalidArgument("activation", repr(activation), f"must be one of {', '.join(ACTIVATIONS)}")
+        super().__init__(
+            hidden_size,
+            intermediate_size,
+            bias=bias,
+            input_dtype=input_dtype,
+            input_scale=input_scale,
+            num_experts=num_experts,
+            device=device,
+        )
+        self.hidden_size, self.intermediate_size = hidden_size, intermediate_size
+        self.activation = activation
+
+    def saved_arguments(self) -> dict[str, Any]:
+        return {"activation": self.activation}
+
+    def _through(self, down: NVFP4Linear, x: _Rows, dtype: torch.dtype, m_indices: Optional[Tensor] = None) -> Tensor:
+        """down(act(up(x))) of rows that are ready."""
+        if down.output_scale is not None:
+            codes, scales = self.product_nvfp4(*x, down.output_scale, m_indices=m_indices, activation=self.activation)
+            return down.product(codes, scales, None, dtype, m_indices=m_indices)
+        h = self.product(*x, dtype, m_indices=m_indices, activation=self.activation)
+        return down.product(*down._quantized(h), dtype, m_indices=m_indices)
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, {self.activation}, no gate"
+
+
+@saved_by_name
+class MLP(_Ungated):
+    """down(act(up x)) without a gate, up in NVFP4; ``down`` is any module, as GatedMLP's. Own buffers are those of up:
+    w_codes [N, K/2], w_scales, alpha, bias. The activation is part of the product.
+
+    activation: one that has no numbers, as silu. input_dtype and input_scale: as GatedMLP's.
     """
+
+    @checked
+    def __init__(
+        self,
+        hidden_size: int,
+        intermediate_size: int,
+        down: nn.Module,
+        *,
+        activation: str,
+        bias: bool = False,
+        input_dtype: InputType = "bf16",
+        input_scale: Optional[float] = None,
+        device: Any = None,
+    ) -> None:
+        super().__init__(
+            hidden_size,
+            intermediate_size,
+            activation=activation,
+            bias=bias,
+            input_dtype=input_dtype,
+            input_scale=input_scale,
+            num_experts=0,
+            device=device,
+        )
+        if not isinstance(down, nn.Module):
+            raise InvalidArgument("down", type(down).__name__, "must be an nn.Module")
+        self.down = down
+
+    @classmethod
+    def from_weights(  # type: ignore[override]
+        cls, up: LinearWeights, down: nn.Module, *, input_scale: Optional[float] = None, **kw: Any
+    ) -> MLP:
+        """Takes the tensors of up. kw: as __init__."""
+        check_container("up", up, LinearWeights)
+        made = cls(up.k, up.n, down, input_scale=input_scale, device="meta", **kw)
+        return made._take(up, made._input_scale or 1.0)
+
+    @classmethod
+    @checked
+    def from_float(  # type: ignore[override]
+        cls,
+        mlp: nn.Module,
+        *,
+        quantize_down: bool = False,
+        four_over_six: bool = False,
+        activation: Optional[str] = None,
+        input_dtype: InputType = "bf16",
+        input_scale: Optional[float] = None,
+    ) -> MLP:
+        """From a float MLP: up_proj and down_proj (Nemotron), fc1 and fc2, wi and wo; otherwise as GatedMLP.from_float()."""
+        parts = float_ungated(mlp, activation)
+        up = LinearWeights.from_linear(parts.up, four_over_six=four_over_six, prepare=False)
+        down: nn.Module = parts.down
+        if quantize_down:
+            down = NVFP4Linear.from_float(parts.down, input_dtype=input_dtype, four_over_six=four_over_six)
+        made = cls.from_weights(up, down, activation=parts.activation.name, input_dtype=input_dtype, input_scale=input_scale)
+        return made.train(mlp.training)
+
+    @classmethod
+    def from_saved(cls, saved: dict[str, Any], inner: Callable[[dict[str, Any]], nn.Module], **common: Any) -> MLP:
+        return cls(int(saved["k"]), int(saved["n"]), inner(saved["down"]), activation=str(saved["activation"]), **common)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[..., hidden_size] to what ``down`` makes of [..., intermediate_size], of the dtype of x. x.requires_grad:
+        InvalidArgument."""
+        if tensor("x", x).dim() == 1:
+            return self.forward(x[None])[0]
+        rows = self._rows_of(x)
+        if isinstance(self.down, NVFP4Linear) and self.down.output_scale is not None:
+            return self._through(self.down, rows, x.dtype)
+        h: Tensor = self.product(*rows, x.dtype, activation=self.activation)
+        result: Tensor = self.down(h)
+        return result
+
+
+@saved_by_name
+class Experts(_Ungated):
+    """The experts of a mixture whose MLPs have no gate. Own buffers are those of up, w_codes [E, N, K/2] and so on; ``down`` is an
+    NVFP4Linear of as many experts.
+
+    activation: as MLP's. input_dtype and scales: as GatedExperts'.
+    """
+
+    down: NVFP4Linear
 
     @checked
     def __init__(
@@ -40,12 +176,9 @@ class Experts(NVFP4Linear):
     ) -> None:
         if num_experts < 1:
             raise InvalidArgument("num_experts", str(num_experts), "must be >= 1")
-        if activation not in ACTIVATIONS:
-            raise InvalidArgument("activation", repr(activation), f"must be one of {', '.join(ACTIVATIONS)}")
         common: dict[str, Any] = dict(bias=bias, input_dtype=input_dtype, num_experts=num_experts, device=device)
-        super().__init__(hidden_size, intermediate_size, input_scale=input_scale, **common)
-        self.num_experts, self.hidden_size, self.intermediate_size = num_experts, hidden_size, intermediate_size
-        self.activation = activation
+        super().__init__(hidden_size, intermediate_size, activation=activation, input_scale=input_scale, **common)
+        self.num_experts = num_experts
         self.down = NVFP4Linear(intermediate_size, hidden_size, input_scale=down_input_scale, **common)
 
     @classmethod
@@ -65,9 +198,6 @@ class Experts(NVFP4Linear):
         made.down = inner(saved["down"])  # type: ignore[assignment]
         return made
 
-    def saved_arguments(self) -> dict[str, Any]:
-        return {"activation": self.activation}
-
     def forward(self, x: Tensor, topk_ids: Optional[Tensor] = None, topk_weights: Optional[Tensor] = None) -> Tensor:
         """As GatedExperts.forward()."""
         refuse_grad(x=tensor("x", x))
@@ -75,11 +205,6 @@ class Experts(NVFP4Linear):
         tokens = check_storage("x", x).reshape(-1, self.hidden_size)
         routed = route(tokens.shape[0], topk_ids, topk_weights, self.num_experts)
         assert topk_weights is not None
-        rows, scales, row_scale = gather(routed, *self._quantized(tokens.contiguous()))
-        h = Act(self.activation).of(self.product(rows, scales, row_scale, x.dtype, m_indices=routed.of_row))
-        h, h_scales, h_row_scale = self.down._quantized(h)
-        y = self.down.product(h, h_scales, h_row_scale, x.dtype, m_indices=routed.of_row)
+        rows = gather(routed, *self._quantized(tokens.contiguous()))
+        y = self._through(self.down, rows, x.dtype, m_indices=routed.of_row)
         return combine(routed, y, topk_weights).to(x.dtype).view(x.shape)
-
-    def extra_repr(self) -> str:
-        return f"{super().extra_repr()}, {self.activation}, no gate"

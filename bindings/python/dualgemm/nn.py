@@ -22,7 +22,7 @@ from ._operators import check_storage, refuse_grad, tensor
 from ._quantized import call
 from ._routing import combine, gather, route
 from ._replace import ONLY_DENSE, candidates, check_options, is_inside, put_modules, warn_left
-from ._ungated import Experts
+from ._ungated import MLP, Experts
 from .weights import LinearWeights, Weights, check_container, quantized_weight
 
 _ops = torch.ops.dualgemm
@@ -450,4 +450,4 @@ def replace_mlps(model: nn.Module, *, match: Optional[str] = None, skip: Sequenc
     return list(replaced)
 
 
-__all__ = ["Experts", "FP8Linear", "GatedExperts", "GatedMLP", "NVFP4Linear", "PackedModule", "finalize", "replace_mlps"]
+__all__ = ["MLP", "Experts", "FP8Linear", "GatedExperts", "GatedMLP", "NVFP4Linear", "PackedModule", "finalize", "replace_mlps"]

@@ -272,7 +272,7 @@ Weights with_linear_scales(Weights weights, const std::string& scale_layout, con
 }
 
 void fill_linear(const Weights& weights, const Factors& factors, const Choice& choice,
-                 const dualgemm_matrix& d, const OptionalTensor& residual, Call& call) {
+                 const LinearEnd& end, const dualgemm_matrix& d, Call& call) {
   dualgemm_linear_problem problem;
   dualgemm_linear_buffers buffers;
   check(dualgemm_linear_problem_init(&problem, sizeof problem));
@@ -298,9 +298,12 @@ void fill_linear(const Weights& weights, const Factors& factors, const Choice& c
   buffers.alpha_per_batch = alpha_of("alpha", factors.alpha_gate, call);
   buffers.bias = bias_of("bias", factors.bias_gate, call, problem.bias);
   buffers.d = call.buffers.d;
-  if (residual) {
+  buffers.d_scales = call.buffers.d_scales;
+  buffers.d_global_scale = call.buffers.d_global_scale;
+  if (end.activation != "identity") problem.act.kind = activation_named(end.activation);
+  if (end.residual) {
     problem.residual = 1;
-    buffers.residual = residual->data_ptr();
+    buffers.residual = end.residual->data_ptr();
   }
   check(dualgemm_problem_init(&call.key.problem, sizeof call.key.problem));
   check(dualgemm_linear_dual_problem(&problem, &call.key.problem));

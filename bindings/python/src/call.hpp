@@ -35,7 +35,7 @@ void fill_dual(const Weights& weights, const Factors& factors,
 
 // Turns the call into that of one product.
 void fill_linear(const Weights& weights, const Factors& factors, const Choice& choice,
-                 const dualgemm_matrix& d, const OptionalTensor& residual, Call& call);
+                 const LinearEnd& end, const dualgemm_matrix& d, Call& call);
 
 // The one weight with linear scales, its own or converted. Products cut it into halves where its
 // scales may be cut; of packed bytes they cannot know how those lay, and take them as linear.

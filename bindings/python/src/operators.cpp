@@ -98,16 +98,42 @@ void op_masked_out(Tensor a, OptionalTensor a_scales, DUALGEMM_WEIGHTS, Tensor m
 #define DUALGEMM_GROUPS OptionalTensor offsets, OptionalTensor m_indices, OptionalTensor masked_m
 #define DUALGEMM_LINEAR_FACTORS \
   OptionalTensor alpha, OptionalTensor bias, OptionalTensor residual, OptionalTensor a_row_scale
+#define DUALGEMM_ONE_FACTOR_OF \
+  {                            \
+    alpha, {}, bias, {}        \
+  }
 
 Tensor op_linear(Tensor a, OptionalTensor a_scales, DUALGEMM_ONE_WEIGHT, DUALGEMM_GROUPS,
-                 DUALGEMM_LINEAR_FACTORS, OptionalType out_dtype, DUALGEMM_CHOICE) {
-  return linear({a, a_scales, a_row_scale}, DUALGEMM_ONE_WEIGHT_OF, {alpha, {}, bias, {}}, residual,
-                DUALGEMM_CHOICE_OF, {offsets, m_indices, masked_m}, {out_dtype, {}});
+                 DUALGEMM_LINEAR_FACTORS, string activation, OptionalType out_dtype,
+                 DUALGEMM_CHOICE) {
+  return linear({a, a_scales, a_row_scale}, DUALGEMM_ONE_WEIGHT_OF, DUALGEMM_ONE_FACTOR_OF,
+                {activation, residual}, DUALGEMM_CHOICE_OF, {offsets, m_indices, masked_m},
+                {out_dtype, {}});
 }
 void op_linear_out(Tensor a, OptionalTensor a_scales, DUALGEMM_ONE_WEIGHT, DUALGEMM_GROUPS,
-                   DUALGEMM_LINEAR_FACTORS, DUALGEMM_CHOICE, Tensor out) {
-  linear({a, a_scales, a_row_scale}, DUALGEMM_ONE_WEIGHT_OF, {alpha, {}, bias, {}}, residual,
-         DUALGEMM_CHOICE_OF, {offsets, m_indices, masked_m}, {{}, out});
+                   DUALGEMM_LINEAR_FACTORS, string activation, DUALGEMM_CHOICE, Tensor out) {
+  linear({a, a_scales, a_row_scale}, DUALGEMM_ONE_WEIGHT_OF, DUALGEMM_ONE_FACTOR_OF,
+         {activation, residual}, DUALGEMM_CHOICE_OF, {offsets, m_indices, masked_m}, {{}, out});
+}
+
+std::tuple<Tensor, Tensor> op_linear_nvfp4(Tensor a, OptionalTensor a_scales, DUALGEMM_ONE_WEIGHT,
+                                           double d_global_scale, DUALGEMM_GROUPS,
+                                           OptionalTensor alpha, OptionalTensor bias,
+                                           OptionalTensor a_row_scale, string activation,
+                                           string d_scale_layout, DUALGEMM_CHOICE) {
+  auto [codes, scales] = linear_nvfp4(
+      {a, a_scales, a_row_scale}, DUALGEMM_ONE_WEIGHT_OF, DUALGEMM_ONE_FACTOR_OF, {activation, {}},
+      DUALGEMM_CHOICE_OF, {offsets, m_indices, masked_m}, {d_global_scale, d_scale_layout, {}, {}});
+  return {codes, scales};
+}
+void op_linear_nvfp4_out(Tensor a, OptionalTensor a_scales, DUALGEMM_ONE_WEIGHT,
+                         double d_global_scale, DUALGEMM_GROUPS, OptionalTensor alpha,
+                         OptionalTensor bias, OptionalTensor a_row_scale, string activation,
+                         string d_scale_layout, DUALGEMM_CHOICE, Tensor out_codes,
+                         Tensor out_scales) {
+  linear_nvfp4({a, a_scales, a_row_scale}, DUALGEMM_ONE_WEIGHT_OF, DUALGEMM_ONE_FACTOR_OF,
+               {activation, {}}, DUALGEMM_CHOICE_OF, {offsets, m_indices, masked_m},
+               {d_global_scale, d_scale_layout, out_codes, out_scales});
 }
 
 Tensor op_pack_weights(Tensor gate, Tensor gate_scales, Tensor up, Tensor up_scales,
@@ -133,6 +159,8 @@ DUALGEMM_KERNELS(m) {
   m.impl("m_grouped_glu_masked.out", TORCH_BOX(&op_masked_out));
   m.impl("linear", TORCH_BOX(&op_linear));
   m.impl("linear.out", TORCH_BOX(&op_linear_out));
+  m.impl("linear_nvfp4", TORCH_BOX(&op_linear_nvfp4));
+  m.impl("linear_nvfp4.out", TORCH_BOX(&op_linear_nvfp4_out));
   m.impl("pack_weights", TORCH_BOX(&op_pack_weights));
   m.impl("pack_linear", TORCH_BOX(&op_pack_linear));
 }

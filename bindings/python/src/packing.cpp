@@ -55,7 +55,7 @@ Tensor pack_linear(const Weights& weights, ScalarType rows_dtype, const std::str
   choice.scale_layout = "linear";
   dualgemm_matrix d{};
   d.type = call.a.layout.type == DUALGEMM_E2M1 ? DUALGEMM_F16 : call.a.layout.type;
-  fill_linear(linear, {}, choice, d, std::nullopt, call);
+  fill_linear(linear, {}, choice, {}, d, call);
   call.key.unaligned = any_unaligned(
       call, {call.buffers.gate, call.buffers.gate_scales, call.buffers.up, call.buffers.up_scales});
   return pack(call);

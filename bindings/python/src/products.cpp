@@ -26,10 +26,11 @@ Tensor wide_d(const WideOutput& output, const Tensor& rows, const Call& call, Ma
   return result;
 }
 
-std::pair<Tensor, Tensor> nvfp4_d(const Nvfp4Output& output, const Tensor& rows, const Call& call,
-                                  const dualgemm_problem& problem, Matrix& d) {
+// name: of the weight whose rows are D's columns.
+std::pair<Tensor, Tensor> nvfp4_d(const Nvfp4Output& output, const Tensor& rows, const char* name,
+                                  const Call& call, const dualgemm_problem& problem, Matrix& d) {
   if (call.n % DUALGEMM_SF_VEC != 0) {
-    refuse("gate", std::to_string(call.n) + " rows", "must be a multiple of 16 for D in NVFP4");
+    refuse(name, std::to_string(call.n) + " rows", "must be a multiple of 16 for D in NVFP4");
   }
   const bool swizzled = output.scale_layout == "swizzled_128x4";
   if (!swizzled && output.scale_layout != "linear") {
@@ -47,6 +48,10 @@ std::pair<Tensor, Tensor> nvfp4_d(const Nvfp4Output& output, const Tensor& rows,
   Tensor codes = output.codes ? *output.codes : new_tensor(call.place, dtypes().uint8, shape);
   Tensor scales =
       output.scales ? *output.scales : new_tensor(call.place, dtypes().float8_e4m3fn, scale_shape);
+  if (call.grouping != DUALGEMM_GROUPING_NONE) {  // as wide_d()
+    if (!output.codes) TORCH_ERROR_CODE_CHECK(aoti_torch_zero_(codes.get()));
+    if (!output.scales) TORCH_ERROR_CODE_CHECK(aoti_torch_zero_(scales.get()));
+  }
   if (output.codes) {
     check_tensor("out_codes", codes, call.place);
     check_shape("out_codes", codes, shape);
@@ -68,6 +73,17 @@ void run(const Weights& weights, const Tensor& d, Call& call) {
              call.buffers.up, call.buffers.up_scales, call.buffers.d, call.buffers.d_scales});
   if (d.numel() == 0) return;
   launch(call.place, call.key, weights.packed ? &*weights.packed : nullptr, call.buffers);
+}
+
+// D's arrays among the call's buffers, and the layout of its scales in `d`.
+void put_nvfp4(const Nvfp4Output& output, const std::pair<Tensor, Tensor>& result, Call& call,
+               Matrix& d) {
+  call.buffers.d = d.data;
+  const int64_t whole = result.second.numel();  // swizzled: nvfp4_d() has checked it
+  call.buffers.d_scales = static_cast<uint8_t*>(
+      add_scales("out_scales", result.second, output.scale_layout, call.rows_are_batched,
+                 output.scale_layout == "linear" ? 0 : whole, d));
+  call.buffers.d_global_scale = static_cast<float>(output.global_scale);
 }
 
 }  // namespace
@@ -92,36 +108,58 @@ std::pair<Tensor, Tensor> glu_nvfp4(const Rows& rows, const Weights& weights,
   Call call = begin(rows, weights, choice, groups);
   fill_dual(weights, factors, activation, choice, call);
   Matrix d;
-  std::pair<Tensor, Tensor> result = nvfp4_d(output, rows.values, call, call.key.problem, d);
-  call.buffers.d = d.data;
-  int64_t whole = result.second.numel();  // swizzled: checked above to be what the problem wants
-  call.buffers.d_scales = static_cast<uint8_t*>(
-      add_scales("out_scales", result.second, output.scale_layout, call.rows_are_batched,
-                 output.scale_layout == "linear" ? 0 : whole, d));
+  std::pair<Tensor, Tensor> result =
+      nvfp4_d(output, rows.values, weights.first_name, call, call.key.problem, d);
+  put_nvfp4(output, result, call, d);
   call.key.problem.d = d.layout;
-  call.buffers.d_global_scale = static_cast<float>(output.global_scale);
   run(weights, result.first, call);
   return result;
 }
 
 Tensor linear(const Rows& rows, const Weights& weights, const Factors& factors,
-              const OptionalTensor& residual, const Choice& choice, const Groups& groups,
+              const LinearEnd& end, const Choice& choice, const Groups& groups,
               const WideOutput& output) {
   Call call = begin(rows, weights, choice, groups);
   Matrix d;
   Tensor result = wide_d(output, rows.values, call, d);
-  if (residual) {
-    check_tensor("residual", *residual, call.place);
-    check_shape("residual", *residual, shape_with_columns(rows.values, call.n));
-    const Matrix added = matrix_of("residual", *residual, call.rows_are_batched);
+  if (end.residual) {
+    check_tensor("residual", *end.residual, call.place);
+    check_shape("residual", *end.residual, shape_with_columns(rows.values, call.n));
+    const Matrix added = matrix_of("residual", *end.residual, call.rows_are_batched);
     if (added.layout.type != d.layout.type || added.layout.ld != d.layout.ld ||
         added.layout.batch_stride != d.layout.batch_stride) {
       refuse("residual", "another dtype or other strides than D", "must lie as D does");
     }
   }
   call.buffers.d = d.data;
-  fill_linear(weights, factors, choice, d.layout, residual, call);
+  fill_linear(weights, factors, choice, end, d.layout, call);
   run(weights, result, call);
+  return result;
+}
+
+std::pair<Tensor, Tensor> linear_nvfp4(const Rows& rows, const Weights& weights,
+                                       const Factors& factors, const LinearEnd& end,
+                                       const Choice& choice, const Groups& groups,
+                                       const Nvfp4Output& output) {
+  Call call = begin(rows, weights, choice, groups);
+  if (groups.is_contiguous() && output.scale_layout == "swizzled_128x4") {
+    // How many there are depends on numbers that a GPU has.
+    refuse("d_scale_layout", "\"swizzled_128x4\"", "must be linear for rows that have experts");
+  }
+  // The whole product, whose D has all columns, says what a swizzled array of scales must hold.
+  dualgemm_problem whole;
+  check(dualgemm_problem_init(&whole, sizeof whole));
+  whole.m = call.a.rows;
+  whole.n = call.n;
+  whole.k = call.a.columns;
+  whole.l = call.l;
+  whole.grouping = call.grouping;
+  Matrix d;
+  std::pair<Tensor, Tensor> result =
+      nvfp4_d(output, rows.values, weights.first_name, call, whole, d);
+  put_nvfp4(output, result, call, d);
+  fill_linear(weights, factors, choice, end, d.layout, call);
+  run(weights, result.first, call);
   return result;
 }
 

@@ -76,11 +76,21 @@ std::pair<Tensor, Tensor> glu_nvfp4(const Rows& rows, const Weights& weights,
 // Gate and up, packed for rows of that dtype: bytes.
 Tensor pack_weights(const Weights& weights, ScalarType rows_dtype, const std::string& scale_layout);
 
-// One product: alpha * a * w^T + bias + residual. weights.gate is w, factors.alpha_gate alpha and
-// so on. residual: as D.
+// What one product becomes. residual: as D.
+struct LinearEnd {
+  std::string activation = "identity";
+  OptionalTensor residual;
+};
+
+// One product: act(alpha * a * w^T + bias) + residual. weights.gate is w, factors.alpha_gate alpha
+// and so on.
 Tensor linear(const Rows& rows, const Weights& weights, const Factors& factors,
-              const OptionalTensor& residual, const Choice& choice, const Groups& groups,
+              const LinearEnd& end, const Choice& choice, const Groups& groups,
               const WideOutput& output);
+std::pair<Tensor, Tensor> linear_nvfp4(const Rows& rows, const Weights& weights,
+                                       const Factors& factors, const LinearEnd& end,
+                                       const Choice& choice, const Groups& groups,
+                                       const Nvfp4Output& output);
 Tensor pack_linear(const Weights& weights, ScalarType rows_dtype, const std::string& scale_layout);
 
 }  // namespace dualgemm::python

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "cuda/device/activation.hpp"
+#include "cuda/device/activation.cuh"
 #include "cuda/device/combine.hpp"
 #include "cuda/ptx/half2.cuh"
 #include "cuda/ptx/target.hpp"
@@ -22,6 +22,29 @@ DUALGEMM_DEVICE Columns columns_of(const Params& params, int product) {
   if (!params.combine.side_by_side) return {0, params.n};
   return product == 0 ? Columns{0, params.combine.up_column}
                       : Columns{params.combine.up_column, params.n};
+}
+
+// Both products, each with its alpha and bias, become outputs: g the first one's, u the second's.
+// act(x) * 1 has the bits of act(x). kSiluFirst: as activate_all_silu_first().
+template <bool kSiluFirst, class Params, int kCount>
+DUALGEMM_DEVICE void combine(const Params& params, float (&g)[kCount], float (&u)[kCount]) {
+  if (!params.combine.side_by_side) {
+    if constexpr (kSiluFirst) return activate_all_silu_first(params.act, g, u);
+    return activate_all(params.act, g, u);
+  }
+  if (!params.combine.activates_each) return;
+  float ones[kCount];
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) ones[i] = 1.0f;
+#pragma unroll 1
+  for (int product = 0; product < 2; ++product) {  // the same code for both
+    activate_all(params.act, g, ones);
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const float first = g[i];
+      g[i] = u[i], u[i] = first;
+    }
+  }
 }
 
 // An element of D's type, which is not kE2M1.

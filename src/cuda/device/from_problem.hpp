@@ -70,7 +70,8 @@ void set_epilogue(const core::ResolvedProblem& problem, const Buffers& buffers, 
   params.alpha_up = buffers.alpha_up;
   params.bias = {buffers.bias_gate, buffers.bias_up, problem.bias_stride,
                  p.bias == BiasType::kBF16};
-  params.combine = {p.combine == Combine::kSideBySide, static_cast<uint32_t>(p.up_column),
+  params.combine = {problem.side_by_side(), problem.activates_each(),
+                    static_cast<uint32_t>(p.up_column),
                     static_cast<const uint8_t*>(buffers.residual)};
   params.act = act_params_of(problem.act);
   params.m = static_cast<uint32_t>(p.m);

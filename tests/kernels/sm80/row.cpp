@@ -10,7 +10,7 @@ namespace {
   SimulatedRun run{
       .tile_m = setting.tile_m, .misalign = setting.misalign, .passes = kPasses[setting.passes]};
   const Problem& p = data.problem;
-  if (p.combine == Combine::kSideBySide &&  // not every tile is compiled for it
+  if (p.combine != Combine::kGlu &&  // not every tile is compiled for it
       sm80::find_instance(p, run.tile_m, 0, sm80::fused_pass(p)) == nullptr)
     run.tile_m = 0;
   if (setting.seed != 0)

@@ -393,3 +393,95 @@ def test_bad_arguments() -> None:
         dg.GatedMLP(24, 48, nn.Identity())
     with pytest.raises(dg.InvalidArgument, match="meta"):
         dg.GatedMLP.from_float(FloatMLP(64, 48).to("meta"))
+
+
+# ---- without a gate ---------------------------------------------------------------------------------------------------------
+
+OF_ONE = {"relu2": lambda x: torch.relu(x).square(), **{name: function for name, function in ACTIVATIONS.items()}}
+
+
+class FloatUngated(nn.Module):
+    def __init__(
+        self, activation: str = "relu2", bias: bool = False, names: tuple[str, str] = ("up_proj", "down_proj")
+    ) -> None:
+        super().__init__()
+        self.names, self.act_fn = names, OF_ONE[activation]
+        self.limit = float("inf")
+        setattr(self, names[0], nn.Linear(64, 96, bias=bias, dtype=FINE))
+        setattr(self, names[1], nn.Linear(96, 64, bias=bias, dtype=FINE))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        up, down = (getattr(self, name) for name in self.names)
+        return down(self.act_fn(up(x)).clamp(max=self.limit))
+
+
+def matrix(layer: dnn.NVFP4Linear) -> torch.Tensor:
+    return torch.from_numpy(decoded(layer.w_codes, layer.w_scales)).double() * layer.alpha.double().cpu()
+
+
+def through_product(made: dnn.MLP, x: torch.Tensor) -> torch.Tensor:
+    """What is to come out, by torch on decoded weights."""
+    bias, down_bias = (0 if one.bias is None else one.bias.detach().double().cpu() for one in (made, made.down))
+    h = OF_ONE[made.activation](x.double().cpu() @ matrix(made).T + bias)
+    down = made.down.weight.detach().double().cpu() if isinstance(made.down, nn.Linear) else matrix(made.down)
+    return h @ down.T + down_bias
+
+
+@pytest.mark.parametrize("activation", OF_ONE)
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("quantize_down", [False, True])
+def test_an_mlp_without_a_gate(activation: str, bias: bool, quantize_down: bool) -> None:
+    torch.manual_seed(0)
+    mlp = FloatUngated(activation, bias).to(DEVICE)
+    made = dnn.MLP.from_float(mlp, quantize_down=quantize_down)
+    assert made.activation == activation
+    x = torch.randn(5, 64, dtype=FINE, device=DEVICE)
+    wanted = through_product(made, x)
+    torch.testing.assert_close(made(x).double().cpu(), wanted, rtol=1e-2, atol=1e-2 * float(wanted.abs().max()))
+    packed = copy.deepcopy(made).finalize()
+    torch.testing.assert_close(packed(x).double().cpu(), wanted, rtol=1e-2, atol=1e-2 * float(wanted.abs().max()))
+    torch.testing.assert_close(made(x[0]), made(x)[0], **CLOSE)
+
+
+def test_the_hidden_rows_of_an_mlp_without_a_gate_are_written_as_nvfp4() -> None:
+    torch.manual_seed(0)
+    mlp = FloatUngated().to(DEVICE)
+    plain = dnn.MLP.from_float(mlp)
+    down = dnn.NVFP4Linear.from_float(mlp.down_proj, input_dtype="nvfp4", input_scale=0.01)
+    made = dnn.MLP(64, 96, down, activation="relu2", device=DEVICE)
+    made.load_state_dict({**plain.state_dict(), **{f"down.{name}": value for name, value in down.state_dict().items()}}, False)
+    x = torch.randn(7, 64, dtype=FINE, device=DEVICE)
+    h = dg.quantize(plain.product(x, None, None, torch.float32, activation="relu2"), global_scale=0.01)
+    codes, scales = plain.product_nvfp4(x, None, None, 0.01, activation="relu2")
+    assert same_bits(codes, h.codes) and same_bits(scales.view(torch.uint8), h.scales.view(torch.uint8))
+    assert same_bits(made(x), down.product(h.codes, h.scales, None, x.dtype))
+
+
+def test_what_no_gate_means_is_looked_at() -> None:
+    for names in (("fc1", "fc2"), ("wi", "wo")):
+        assert dnn.MLP.from_float(FloatUngated("gelu_tanh", names=names)).activation == "gelu_tanh"
+    clamps = FloatUngated()
+    clamps.limit = 3.0
+    with pytest.raises(dg.InvalidArgument, match="FloatUngated"):
+        dnn.MLP.from_float(clamps)
+    with pytest.raises(dg.InvalidArgument, match="must have no gate"):
+        dnn.MLP.from_float(FloatMLP(64, 48))
+    with pytest.raises(dg.InvalidArgument, match="swiglu_oai"):
+        dnn.MLP(64, 96, nn.Linear(96, 64), activation="swiglu_oai")
+
+
+def test_an_activation_of_one_product() -> None:
+    torch.manual_seed(0)
+    w = dg.quantize(torch.randn(96, 64, dtype=FINE, device=DEVICE))
+    x, bias = torch.randn(5, 64, dtype=FINE, device=DEVICE), torch.randn(96, device=DEVICE)
+    residual = torch.randn(5, 96, device=DEVICE)
+    given = {"w_scales": w.scales, "alpha": w.global_scale, "bias": bias, "out_dtype": torch.float32}
+    product = dg.linear(x, w.codes, **given)
+    for name, function in OF_ONE.items():
+        d = dg.linear(x, w.codes, activation=name, residual=residual, **given)
+        torch.testing.assert_close(d, function(product) + residual, rtol=1e-5, atol=1e-5)
+    assert same_bits(dg.linear(x, w.codes, activation="identity", **given), product)
+    with pytest.raises(dg.InvalidArgument, match="act.kind: swiglu_oai"):
+        dg.linear(x, w.codes, activation="swiglu_oai", **given)
+    with pytest.raises(dg.InvalidArgument, match="must be a multiple of 16"):
+        dg.linear_nvfp4(x, w.codes[:40], w_scales=w.scales[:40], d_global_scale=1.0)

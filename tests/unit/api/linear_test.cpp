@@ -73,7 +73,8 @@ Uncut random_uncut(Rng& rng, int64_t n, DataType d, Values values) {
                      .d = p.d,
                      .grouping = p.grouping,
                      .bias = p.bias,
-                     .residual = p.residual},
+                     .residual = p.residual,
+                     .act = test::is_exact(p) ? LinearProblem().act : p.act},
           .data = test::side_by_side_case(p, rng, values)};
 }
 
@@ -82,6 +83,7 @@ TEST(Linear, ExactInputsGiveTheBitsOfTheUncutProduct) {
   for (const int64_t n : kColumns) {
     for (const DataType d : kOutputs) {
       Uncut one = random_uncut(rng, n, d, Values::kExact);
+      if (!test::is_exact(one.data.problem)) continue;
       SCOPED_TRACE(test::describe_side_by_side(one.data));
       one.data.poison_d();
       const PlanOptions oracle{.strategy = StrategyId::kReference};
@@ -115,6 +117,23 @@ TEST(Linear, RandomInputsStayWithinTheBoundOfTheUncutProduct) {
     const Isa isa = make_plan(one.linear)->isa;
     EXPECT_TRUE(test::within_bound(one.data.problem, one.data.buffers(), isa));
   }
+}
+
+// The identity is the default and none; the others are those of the dual problem.
+TEST(Linear, AnActivationIsThatOfTheDualProblem) {
+  LinearProblem linear{.m = 2, .n = 64, .k = 32};
+  EXPECT_EQ(dual_problem(linear)->combine, Combine::kSideBySide);
+  EXPECT_EQ(dual_problem(linear)->act, Activation{});
+  linear.act = {.kind = ActivationKind::kSilu};
+  EXPECT_EQ(dual_problem(linear)->combine, Combine::kActivatedSideBySide);
+  EXPECT_EQ(dual_problem(linear)->act, linear.act);
+  for (const Activation& refused : {Activation::swiglu_oai(), Activation::clamped_swiglu(1.0f)}) {
+    linear.act = refused;
+    EXPECT_EQ(dual_problem(linear).status().argument(), "act.kind");
+    EXPECT_EQ(dual_problem(linear).status().observed(), name_of(refused.kind));
+  }
+  linear.act = {.kind = ActivationKind::kIdentity, .alpha = 2.0f};
+  EXPECT_EQ(dual_problem(linear).status().argument(), "act.alpha");
 }
 
 // prepare() once, for each expert's part, then run() by the plan.

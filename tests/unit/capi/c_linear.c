@@ -1,6 +1,7 @@
 /* linear.h: defaults, one call, plans and prepared weights of the dual problem, errors. */
 #include "dualgemm/linear.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "c_cases.h"
@@ -103,6 +104,30 @@ static void early_linear_structs(c_fail fail) {
   C_CHECK(((const uint16_t*)o.d)[0] == 0x5000 && ((const uint16_t*)o.d)[1] == 0x5400);
 }
 
+/* 32 and 64 without one, whose sigmoid is 1; the struct of before has none. */
+static void activations(c_fail fail) {
+  static operands o;
+  dualgemm_problem dual;
+  set_up(&o);
+  o.problem.d.type = DUALGEMM_F16;
+  C_CHECK(o.problem.act.kind == DUALGEMM_IDENTITY);
+  o.problem.act.kind = DUALGEMM_SIGMOID;
+  C_CHECK_OK(dualgemm_linear_run_once(&o.problem, &o.buffers, NULL, NULL));
+  C_CHECK(((const uint16_t*)o.d)[0] == 0x3C00 && ((const uint16_t*)o.d)[1] == 0x3C00);
+  dualgemm_problem_init(&dual, sizeof dual);
+  C_CHECK_OK(dualgemm_linear_dual_problem(&o.problem, &dual));
+  C_CHECK(dual.combine == DUALGEMM_COMBINE_ACTIVATED_SIDE_BY_SIDE);
+  C_CHECK(dual.act.kind == DUALGEMM_SIGMOID);
+  o.problem.act.kind = DUALGEMM_SWIGLU_OAI;
+  C_CHECK(dualgemm_linear_validate(&o.problem, NULL) == DUALGEMM_INVALID_ARGUMENT);
+  o.problem.act.kind = 99;
+  C_CHECK(dualgemm_linear_validate(&o.problem, NULL) == DUALGEMM_INVALID_ARGUMENT);
+  memset(&o.problem.act, 0xFF, sizeof o.problem.act);
+  o.problem.struct_size = offsetof(dualgemm_linear_problem, act);
+  C_CHECK_OK(dualgemm_linear_run_once(&o.problem, &o.buffers, NULL, NULL));
+  C_CHECK(((const uint16_t*)o.d)[0] == 0x5000 && ((const uint16_t*)o.d)[1] == 0x5400);
+}
+
 static void prepared_halves(c_fail fail) {
   static operands o;
   dualgemm_problem dual;
@@ -191,6 +216,7 @@ const c_case c_linear_cases[] = {
     {"LinearDefaults", linear_defaults},
     {"OneProductInOneCall", one_product_in_one_call},
     {"EarlyLinearStructs", early_linear_structs},
+    {"Activations", activations},
     {"PreparedHalves", prepared_halves},
     {"LinearRowsNameTheirExperts", linear_rows_name_their_experts},
     {"LinearErrors", linear_errors},

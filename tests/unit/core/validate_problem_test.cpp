@@ -101,12 +101,20 @@ TEST(ValidateProblem, Combinations) {
     };
   };
   expect_refused({
-      {"combine", "2", [](Problem& p) { p.combine = number<Combine>(2); }},
+      {"combine", "3", [](Problem& p) { p.combine = number<Combine>(3); }},
       {"combine", "-1", [](Problem& p) { p.combine = number<Combine>(-1); }},
       {"up_column", "1", [](Problem& p) { p.up_column = 1; }},
       {"residual", "true", [](Problem& p) { p.residual = true; }},
       {"act", "identity", side_by_side([](Problem& p) { p.act.kind = ActivationKind::kIdentity; })},
       {"act", "silu", side_by_side([](Problem& p) { p.act.alpha = 1.0f; })},
+      {"act.kind", "swiglu_oai", side_by_side([](Problem& p) {
+         p.combine = Combine::kActivatedSideBySide;
+         p.act = Activation::swiglu_oai();
+       })},
+      {"act.limit", "2", side_by_side([](Problem& p) {
+         p.combine = Combine::kActivatedSideBySide;
+         p.act = {.kind = ActivationKind::kSilu, .limit = 2.0f};
+       })},
       {"up_column", "-1", side_by_side([](Problem& p) { p.up_column = -1; })},
       {"up_column", "49", side_by_side([](Problem& p) { p.up_column = 49; })},
       {"up_column", "8", side_by_side([](Problem& p) {

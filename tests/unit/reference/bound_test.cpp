@@ -461,12 +461,13 @@ TEST(Bound, SideBySideHoldsTheAdditionOfAResidual) {
     e.g = double{row_scale} * alpha * sum + bias;
     e.d = e.g + residual;
     const float computed = (sum * alpha * row_scale + bias) + residual;
-    const auto interval = reference::side_by_side_interval(e, 16, Accumulation::kBlockOrder);
+    const auto interval =
+        reference::side_by_side_interval(e, nullptr, 16, Accumulation::kBlockOrder);
     ASSERT_LE(interval.lo, computed);
     ASSERT_GE(interval.hi, computed);
     ASSERT_LE(double{interval.hi} - interval.lo, 0x1p-20 * (std::abs(e.d) + std::abs(e.g) + 4.0));
     e.residual = -0.0;
-    const auto before = reference::side_by_side_interval(e, 16, Accumulation::kBlockOrder);
+    const auto before = reference::side_by_side_interval(e, nullptr, 16, Accumulation::kBlockOrder);
     const double room = double{before.hi} - before.lo;
     beyond_without += std::abs(double{computed} - e.d) > room ? 1 : 0;
   }

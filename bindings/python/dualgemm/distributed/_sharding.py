@@ -6,13 +6,14 @@ One mesh dimension at a time, and every combination over several:
     columns    rows of gate and up, their scales, biases -> columns of d. Swizzled scales: only where every shard starts a new
                tile, N % (128 * processes) == 0
     layers     [L, ...] of everything -> [L, ...] of d
-    k          linear only, linear scales, without bias and residual: columns of a and w -> Partial(sum)
+    k          linear only, linear scales, without bias, residual and activation: columns of a and w -> Partial(sum)
 Alphas of one layer are replicated. Packed weights are bytes: glu_packed knows rows, and linear's packed and grouped calls are
 replicated. What no rule allows is redistributed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Optional
 
 import torch
@@ -109,7 +110,7 @@ def glu_rules(tensors: dict[str, Any], processes: int, scale_layout: str) -> lis
     ]
 
 
-def linear_rules(tensors: dict[str, Any], processes: int, scale_layout: str) -> list[Rule]:
+def linear_rules(tensors: dict[str, Any], processes: int, scale_layout: str, activation: str = "identity") -> list[Rule]:
     replicate: list[Rule] = [(Replicate(), {})]
     if tensors["w"] is None or any(tensors[name] is not None for name in ("packed", "offsets", "m_indices", "masked_m")):
         return replicate
@@ -118,7 +119,8 @@ def linear_rules(tensors: dict[str, Any], processes: int, scale_layout: str) -> 
     values_and_scales = [("a", "a_scales"), ("w", "w_scales")]
     k = call["w"].shape[-1] * 2
     if (
-        call["bias"] is None
+        activation == "identity"  # that of a sum is no sum
+        and call["bias"] is None
         and call["residual"] is None
         and k % (16 * call.processes) == 0
         and all(call[scales] is None or call.is_linear(scales, values) for values, scales in values_and_scales)
@@ -133,7 +135,13 @@ def glu_packed_rules(tensors: dict[str, Any], processes: int, scale_layout: str)
     return [(Replicate(), {}), *_rows(call, ("out",))]
 
 
-_RULES = {"glu": glu_rules, "glu_packed": glu_packed_rules, "linear": linear_rules}
+_RULES: dict[str, Callable[..., list[Rule]]] = {"glu": glu_rules, "glu_packed": glu_packed_rules, "linear": linear_rules}
+
+
+def _rules_of(name: str, tensors: dict[str, Any], processes: int, choice: dict[str, Any]) -> list[Rule]:
+    """choice: the arguments that are no tensors, by name."""
+    only = {"activation": choice["activation"]} if name == "linear" and "activation" in choice else {}
+    return _RULES[name](tensors, processes, choice.get("scale_layout", "auto"), **only)
 
 
 def _positional(operator: Any) -> list[str]:
@@ -147,7 +155,7 @@ def _register_functional(name: str) -> None:
     def sharding(*arguments: Any, **choice: Any) -> list[tuple[list[Optional[Placement]], list[Optional[Placement]]]]:
         tensors = dict(zip(positional, arguments))
         mesh = tensors["a"].mesh
-        rules = _RULES[name](tensors, mesh.size(), choice.get("scale_layout", "auto"))
+        rules = _rules_of(name, tensors, mesh.size(), choice)
         return [
             (
                 [placement],
@@ -183,7 +191,7 @@ def _register_out(name: str) -> None:
         }
         if not isinstance(out, DTensor):
             raise InvalidArgument("out", "a tensor", "must be a DTensor, as other arguments are")
-        rules = _RULES[name](tensors | {"out": out}, mesh.size(), choice.get("scale_layout", "auto"))
+        rules = _rules_of(name, tensors | {"out": out}, mesh.size(), choice)
         fitting = [next((sharded for placement, sharded in rules if placement == wanted), None) for wanted in out.placements]
         if any(sharded is None for sharded in fitting):
             d = functional(*tensors.values(), out_dtype=out.dtype, **choice)

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include "cuda/device/activation.cuh"
 #include "cuda/device/combine.cuh"
 #include "cuda/device/factors.cuh"
 #include "cuda/device/store_row.cuh"
@@ -94,7 +93,7 @@ DUALGEMM_DEVICE void finish_columns(const Params& params, const RowScales& scale
     u[i] = u[i] * scales.alpha_up * scales.row;
   }
   add_row_bias(params.bias, expert * params.bias.stride + n_begin, n_begin, params.n, g, u);
-  if (!params.combine.side_by_side) activate_all(params.act, g, u);
+  combine<false>(params, g, u);
   if (row < rows.end) {
     store_product<kOutput>(params, rows, row, n_begin, 0, g);
     if (params.combine.side_by_side) store_product<kOutput>(params, rows, row, n_begin, 1, u);

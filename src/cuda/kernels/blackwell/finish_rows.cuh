@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include "cuda/device/activation.cuh"
 #include "cuda/device/combine.cuh"
 #include "cuda/device/factors.cuh"
 #include "cuda/device/store_row.cuh"
@@ -99,7 +98,7 @@ DUALGEMM_DEVICE void finish_rows(const Params& params, const OutputRows& rows, u
     g[i] = __fadd_rn(g[i] * factors.alphas.gate * row_scale, factors.bias_gate);
     u[i] = __fadd_rn(u[i] * factors.alphas.up * row_scale, factors.bias_up);
   }
-  if (!params.combine.side_by_side) activate_all_silu_first(params.act, g, u);
+  combine<true>(params, g, u);
 #pragma unroll 1
   for (int product = 0;; ++product) {
     store_rows(params, rows, first, col, product, g);

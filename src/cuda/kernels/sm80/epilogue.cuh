@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include "cuda/device/activation.cuh"
 #include "cuda/device/combine.cuh"
 #include "cuda/device/factors.cuh"
 #include "cuda/device/store_row.cuh"
@@ -42,7 +41,7 @@ DUALGEMM_DEVICE void activate(const Params& params, const Place& place, uint32_t
     u[i] = u[i] * alphas.up * row_scale;
   }
   if (col < params.n) add_column_bias(params, place.batch, col, g, u);
-  if (!params.combine.side_by_side) activate_all(params.act, g, u);
+  combine<false>(params, g, u);
 }
 
 // To D, which is not kE2M1. product: as of columns_of().

@@ -120,12 +120,16 @@ DUALGEMM_DEVICE void scale_and_activate(const Params& params, const Alphas& alph
                                         Outputs<kCfg>& outputs) {
   constexpr int kCount = Outputs<kCfg>::kCount;
   scale(params, alphas, place, place.col + ptx::thread_index_anew() % 32 / 4, params.n, outputs);
-  if (!is_side_by_side<kCfg>(params)) {
-    activate_all_silu_first(params.act, outputs.gate, outputs.up);
-  } else if (product == 1) {
+  if (is_side_by_side<kCfg>(params)) {
+    if (product == 1) {
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) outputs.gate[i] = outputs.up[i];
+      for (int i = 0; i < kCount; ++i) outputs.gate[i] = outputs.up[i];
+    }
+    if (!params.combine.activates_each) return;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) outputs.up[i] = 1.0f;  // act(x) * 1 has the bits of act(x)
   }
+  activate_all_silu_first(params.act, outputs.gate, outputs.up);
 }
 
 // A column in each lane: 16 bytes of 16-bit numbers of a row at a time.

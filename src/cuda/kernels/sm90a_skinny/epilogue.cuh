@@ -1,7 +1,6 @@
 // From the warps' sums to D. Part of dual_gemm.cuh.
 #pragma once
 
-#include "cuda/device/activation.cuh"
 #include "cuda/device/combine.cuh"
 #include "cuda/device/factors.cuh"
 #include "cuda/device/store_row.cuh"
@@ -44,7 +43,7 @@ DUALGEMM_DEVICE void outputs_of(const Params& params, const Tile& tile, uint32_t
     u[i] = u[i] * kUnit * alphas.up * row_scale;
   }
   add_column_bias(params, tile.batch, col, g, u);
-  if (!params.combine.side_by_side) activate_all_silu_first(params.act, g, u);
+  combine<true>(params, g, u);
 }
 
 // One of two products, to D, which is not kE2M1. row: of the tile.
