@@ -67,6 +67,10 @@ typedef struct dualgemm_mlp_problem {
   int32_t quantize_h;      /**< 0 or 1; 1: H to NVFP4, with buffers.h_global_scale */
   int32_t x_scaling; /**< quantize_x: DUALGEMM_SCALING_ROW (default), _GIVEN, _GIVEN_PER_BATCH */
   int32_t reserved;  /**< must be 0 */
+  /** 0 or 1; 1: no gate, H = act(alpha_up * X * Up^T + bias_up), with an act of one product
+   *  (linear.h); `gate` is then the default, and what is Gate's among the buffers null. */
+  int32_t without_gate;
+  int32_t reserved_too; /**< must be 0 */
 } dualgemm_mlp_problem;
 
 /**

@@ -5,6 +5,8 @@
 //   Y[l] = alpha_down * H[l] * Down[l]^T + bias_down[l] + residual[l]
 //   X, Y: m x hidden    Gate, Up: intermediate x hidden    Down: hidden x intermediate
 //
+// or, with MlpProblem::gated = false, H[l] = act(alpha_up * X[l] * Up[l]^T + bias_up[l]).
+//
 //   // prologue: mlp_operands             (m, hidden, intermediate, and where the operands lie)
 //   dualgemm::MlpProblem problem{.m = m, .hidden = hidden, .intermediate = intermediate};
 //   dualgemm::MlpBuffers buffers{.x = x, .gate = gate, .gate_scales = gate_scales, .up = up,
@@ -49,6 +51,9 @@ struct MlpProblem {
   BiasType bias = BiasType::kNone;  // of all three
   bool residual = false;            // MlpBuffers::residual, of y's layout and type
   bool batch_invariant = false;     // as Problem::batch_invariant
+  // false: no gate, H = act(alpha_up * X * Up^T + bias_up), act one of one product (linear.hpp).
+  // `gate` is then the default, and what belongs to Gate among the buffers is null.
+  bool gated = true;
   bool operator==(const MlpProblem&) const = default;
 };
 

@@ -38,6 +38,16 @@ std::string type_of(bool quantized, DataType type) {
   return quantized ? std::string("nvfp4") : name_of(type);
 }
 
+// Without a gate both operands are halves of Up.
+Status renamed_of_gate_up(const MlpProblem& problem, const Status& status, api::Renamed also) {
+  if (problem.gated) return api::renamed(status, {also});
+  return api::renamed(status, {also,
+                               {"gate", "up"},
+                               {"gate_scales", "up_scales"},
+                               {"alpha_gate_per_batch", "alpha_up_per_batch"},
+                               {"bias_gate", "bias_up"}});
+}
+
 }  // namespace
 
 Status validate(const MlpProblem& problem) {
@@ -70,11 +80,7 @@ Expected<GatedMlp> GatedMlp::plan(const MlpProblem& problem, const PlanOptions& 
 }
 
 Buffers GatedMlp::gate_up_weights(const MlpBuffers& buffers) const {
-  Buffers to;
-  to.gate = buffers.gate;
-  to.gate_scales = buffers.gate_scales;
-  to.up = buffers.up;
-  to.up_scales = buffers.up_scales;
+  Buffers to = api::gate_up_weights_of(problem_, buffers);
   to.stream = buffers.stream;
   return to;
 }
@@ -97,7 +103,8 @@ Status GatedMlp::run(const MlpBuffers& buffers, void* workspace, int64_t workspa
     const auto gate_up =
         api::check_run(gate_up_, api::gate_up_buffers_of(problem_, buffers, places, workspace),
                        bytes + places.gate_up, gate_up_.workspace_bytes);
-    if (!gate_up) return api::renamed(gate_up.status(), {{"prepared", "prepared_gate_up"}});
+    if (!gate_up)
+      return renamed_of_gate_up(problem_, gate_up.status(), {"prepared", "prepared_gate_up"});
     const auto down =
         api::check_run(down_,
                        dual_buffers(api::down_problem_of(problem_),
@@ -116,7 +123,7 @@ Status GatedMlp::run(const MlpBuffers& buffers, void* workspace, int64_t workspa
               {.device = gate_up_.device, .threads = gate_up_.threads, .trusted_pointers = true}),
           {{"global", "x_global"}}));
     }
-    DUALGEMM_TRY(api::renamed(api::run_checked(*gate_up, nullptr), {{"a", "x"}}));
+    DUALGEMM_TRY(renamed_of_gate_up(problem_, api::run_checked(*gate_up, nullptr), {"a", "x"}));
     return api::renamed(api::run_checked(*down, nullptr),
                         {{"gate", "down"}, {"up", "down"}, {"d", "y"}});
   });
@@ -124,15 +131,16 @@ Status GatedMlp::run(const MlpBuffers& buffers, void* workspace, int64_t workspa
 
 std::string GatedMlp::explain() const {
   const MlpProblem& p = problem_;
-  std::string text = fmt::format(
-      "gated MLP: m {}, hidden {}, intermediate {}, l {}, {}; x {} -> h {} -> y {}, {}\n", p.m,
-      p.hidden, p.intermediate, p.l, name_of(p.grouping), type_of(p.quantize_x, p.x.type),
-      type_of(p.quantize_h, p.x.type), name_of(p.y.type), name_of(p.act.kind));
+  std::string text =
+      fmt::format("{}: m {}, hidden {}, intermediate {}, l {}, {}; x {} -> h {} -> y {}, {}\n",
+                  p.gated ? "gated MLP" : "MLP without a gate", p.m, p.hidden, p.intermediate, p.l,
+                  name_of(p.grouping), type_of(p.quantize_x, p.x.type),
+                  type_of(p.quantize_h, p.x.type), name_of(p.y.type), name_of(p.act.kind));
   int step = 0;
   if (p.quantize_x) {
     text += fmt::format("{}. x to nvfp4, global scale: {}\n", ++step, name_of(p.x_scaling));
   }
-  text += fmt::format("{}. gate and up: {}\n", ++step, gate_up_.config());
+  text += fmt::format("{}. {}: {}\n", ++step, p.gated ? "gate and up" : "up", gate_up_.config());
   text += indented(gate_up_.explain());
   text += fmt::format("{}. down: {}\n", ++step, down_.config());
   text += indented(down_.explain());

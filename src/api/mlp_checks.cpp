@@ -45,7 +45,8 @@ struct Arrays {
 };
 
 Arrays arrays_of(const MlpProblem& p, const MlpBuffers& b, bool prepared) {
-  const core::ResolvedProblem gate_up = core::resolve(gate_up_problem_of(p));
+  const core::ResolvedMatrix gate = core::resolve(p.gate, p.intermediate, p.hidden);
+  const core::ResolvedMatrix up = core::resolve(p.up, p.intermediate, p.hidden);
   const core::ResolvedQuantize x = core::resolve(quantize_problem_of(p));
   const bool contiguous = p.grouping == Grouping::kContiguous;
   const bool masked = p.grouping == Grouping::kMasked;
@@ -74,6 +75,9 @@ Arrays arrays_of(const MlpProblem& p, const MlpBuffers& b, bool prepared) {
     if (bias_bytes == 0) return MemoryRange{name, nullptr, 0, 1, false};
     return MemoryRange{name, data, p.l * columns * bias_bytes, bias_bytes, true};
   };
+  const auto of_gate = [&](const MemoryRange& range) {
+    return p.gated ? range : MemoryRange{range.name, nullptr, 0, 1, false};
+  };
   const bool given = p.quantize_x && is_given(p.x_scaling);
   const int64_t scales = given ? core::sizes_of(x).global_scale : 0;
   const int64_t y_bytes = y.data_span_bytes(batches);
@@ -87,17 +91,16 @@ Arrays arrays_of(const MlpProblem& p, const MlpBuffers& b, bool prepared) {
                optional("expert_offsets", b.expert_offsets, contiguous ? p.l + 1 : 0),
                {"expert_rows", b.expert_rows, masked ? p.l * 4 : 0, 4, masked},
                optional("row_experts", b.row_experts, contiguous ? p.m : 0),
-               weight("gate", b.gate, gate_up.gate.data_span_bytes(p.l), b.prepared_gate_up),
-               weight("gate_scales", b.gate_scales, gate_up.gate.scale_span_bytes(p.l),
-                      b.prepared_gate_up),
-               weight("up", b.up, gate_up.up.data_span_bytes(p.l), b.prepared_gate_up),
-               weight("up_scales", b.up_scales, gate_up.up.scale_span_bytes(p.l),
-                      b.prepared_gate_up),
+               of_gate(weight("gate", b.gate, gate.data_span_bytes(p.l), b.prepared_gate_up)),
+               of_gate(weight("gate_scales", b.gate_scales, gate.scale_span_bytes(p.l),
+                              b.prepared_gate_up)),
+               weight("up", b.up, up.data_span_bytes(p.l), b.prepared_gate_up),
+               weight("up_scales", b.up_scales, up.scale_span_bytes(p.l), b.prepared_gate_up),
                weight("down", b.down, down.data_span_bytes(p.l), b.prepared_down),
                weight("down_scales", b.down_scales, down.scale_span_bytes(p.l), b.prepared_down),
                view_of("prepared_gate_up", b.prepared_gate_up),
                view_of("prepared_down", b.prepared_down),
-               bias("bias_gate", b.bias_gate, p.intermediate),
+               of_gate(bias("bias_gate", b.bias_gate, p.intermediate)),
                bias("bias_up", b.bias_up, p.intermediate),
                bias("bias_down", b.bias_down, p.hidden)},
       .residual = {"residual", b.residual, p.residual ? y_bytes : 0, y_alignment, p.residual},
@@ -108,6 +111,13 @@ Status check_absent_arrays(const MlpProblem& p, const MlpBuffers& b) {
   if (!p.quantize_x || !is_given(p.x_scaling)) {
     DUALGEMM_TRY(core::check_absent("x_global_scale", b.x_global_scale,
                                     "must be null: x has no scale that is given"));
+  }
+  if (!p.gated) {
+    for (const auto& [name, data] : {std::pair<const char*, const void*>{"gate", b.gate},
+                                     {"gate_scales", b.gate_scales},
+                                     {"alpha_gate_per_batch", b.alpha_gate_per_batch},
+                                     {"bias_gate", b.bias_gate}})
+      DUALGEMM_TRY(core::check_absent(name, data, "must be null: the MLP has no gate"));
   }
   if (p.bias == BiasType::kNone) {
     for (const auto& [name, data] :
@@ -156,8 +166,16 @@ Status check_problem(const MlpProblem& problem) {
   }
   DUALGEMM_TRY(
       renamed(validate(quantize_problem_of(problem)), {{"rows", "m"}, {"cols", "hidden"}}));
-  DUALGEMM_TRY(renamed(validate(gate_up_problem_of(problem)),
-                       {{"n", "intermediate"}, {"k", "hidden"}, {"a", "x"}, {"d", "h"}}));
+  if (problem.gated) {
+    DUALGEMM_TRY(renamed(validate(gate_up_problem_of(problem)),
+                         {{"n", "intermediate"}, {"k", "hidden"}, {"a", "x"}, {"d", "h"}}));
+  } else {
+    if (!(problem.gate == Matrix{}))
+      return Status::invalid("gate", "a layout", "must be the default: the MLP has no gate");
+    DUALGEMM_TRY(
+        renamed(dual_problem(up_problem_of(problem)).status(),
+                {{"n", "intermediate"}, {"k", "hidden"}, {"a", "x"}, {"w", "up"}, {"d", "h"}}));
+  }
   return renamed(dual_problem(down_problem_of(problem)).status(),
                  {{"n", "hidden"}, {"k", "intermediate"}, {"a", "h"}, {"w", "down"}, {"d", "y"}});
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/arena.hpp"
+#include "core/linear.hpp"
 #include "core/problem.hpp"
 #include "core/quantize_problem.hpp"
 
@@ -34,7 +35,25 @@ QuantizeProblem quantize_problem_of(const MlpProblem& problem) {
           .scaling = problem.x_scaling};
 }
 
+LinearProblem up_problem_of(const MlpProblem& problem) {
+  return {.m = problem.m,
+          .n = problem.intermediate,
+          .k = problem.hidden,
+          .l = problem.l,
+          .a = problem.quantize_x ? kQuantized : problem.x,
+          .w = problem.up,
+          .d = h_of(problem),
+          .grouping = problem.grouping,
+          .batch_invariant = problem.batch_invariant,
+          .bias = problem.bias,
+          .act = problem.act};
+}
+
 Problem gate_up_problem_of(const MlpProblem& problem) {
+  if (!problem.gated) {
+    const LinearProblem up = up_problem_of(problem);
+    return core::dual_problem(up, core::first_row_of_up(up.n, up.w.scale_layout));
+  }
   return {.m = problem.m,
           .n = problem.intermediate,
           .k = problem.hidden,
@@ -102,16 +121,17 @@ QuantizeBuffers quantize_buffers_of(const MlpProblem& problem, const MlpBuffers&
           .stream = buffers.stream};
 }
 
-Buffers gate_up_buffers_of(const MlpProblem& problem, const MlpBuffers& buffers,
-                           const MlpWorkspace& places, void* workspace) {
+Buffers gate_up_weights_of(const MlpProblem& problem, const MlpBuffers& buffers) {
   Buffers to;
-  if (problem.quantize_x) {
-    const QuantizeBuffers x = quantize_buffers_of(problem, buffers, places, workspace);
-    to.a = x.codes;
-    to.a_scales = x.scales;
-    to.a_row_scale = x.found_scale;
-  } else {
-    to.a = buffers.x;
+  if (!problem.gated) {
+    LinearBuffers up;
+    up.w = buffers.up;
+    up.w_scales = buffers.up_scales;
+    up.alpha = buffers.alpha_up;
+    up.alpha_per_batch = buffers.alpha_up_per_batch;
+    up.bias = buffers.bias_up;
+    const LinearProblem linear = up_problem_of(problem);
+    return core::dual_buffers(linear, up, core::first_row_of_up(linear.n, linear.w.scale_layout));
   }
   to.gate = buffers.gate;
   to.gate_scales = buffers.gate_scales;
@@ -121,6 +141,22 @@ Buffers gate_up_buffers_of(const MlpProblem& problem, const MlpBuffers& buffers,
   to.alpha_up = buffers.alpha_up;
   to.alpha_gate_per_batch = buffers.alpha_gate_per_batch;
   to.alpha_up_per_batch = buffers.alpha_up_per_batch;
+  to.bias_gate = buffers.bias_gate;
+  to.bias_up = buffers.bias_up;
+  return to;
+}
+
+Buffers gate_up_buffers_of(const MlpProblem& problem, const MlpBuffers& buffers,
+                           const MlpWorkspace& places, void* workspace) {
+  Buffers to = gate_up_weights_of(problem, buffers);
+  if (problem.quantize_x) {
+    const QuantizeBuffers x = quantize_buffers_of(problem, buffers, places, workspace);
+    to.a = x.codes;
+    to.a_scales = x.scales;
+    to.a_row_scale = x.found_scale;
+  } else {
+    to.a = buffers.x;
+  }
   to.expert_offsets = buffers.expert_offsets;
   to.expert_rows = buffers.expert_rows;
   to.row_experts = buffers.row_experts;
@@ -131,8 +167,6 @@ Buffers gate_up_buffers_of(const MlpProblem& problem, const MlpBuffers& buffers,
   }
   to.prepared_view = buffers.prepared_gate_up;
   to.stream = buffers.stream;
-  to.bias_gate = buffers.bias_gate;
-  to.bias_up = buffers.bias_up;
   return to;
 }
 

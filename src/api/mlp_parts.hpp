@@ -9,7 +9,9 @@ namespace dualgemm::api {
 
 // X as NVFP4, of `problem.quantize_x`.
 QuantizeProblem quantize_problem_of(const MlpProblem& problem);
-// H = act(X * Gate^T) (*) (X * Up^T).
+// Without a gate: H = act(X * Up^T). Precondition of the next three, too: it is valid.
+LinearProblem up_problem_of(const MlpProblem& problem);
+// H = act(X * Gate^T) (*) (X * Up^T), or the two halves of up_problem_of().
 Problem gate_up_problem_of(const MlpProblem& problem);
 // Y = H * Down^T.
 LinearProblem down_problem_of(const MlpProblem& problem);
@@ -27,6 +29,8 @@ MlpWorkspace workspace_of(const MlpProblem& problem, const Plan& gate_up, const 
 // The buffers of each step; `workspace` begins at a multiple of 64.
 QuantizeBuffers quantize_buffers_of(const MlpProblem& problem, const MlpBuffers& buffers,
                                     const MlpWorkspace& places, void* workspace);
+// Gate and Up alone, for prepare().
+Buffers gate_up_weights_of(const MlpProblem& problem, const MlpBuffers& buffers);
 Buffers gate_up_buffers_of(const MlpProblem& problem, const MlpBuffers& buffers,
                            const MlpWorkspace& places, void* workspace);
 LinearBuffers down_buffers_of(const MlpProblem& problem, const MlpBuffers& buffers,

@@ -51,7 +51,7 @@ dualgemm_mlp_buffers defaults<dualgemm_mlp_buffers>() {
 
 namespace {
 
-static_assert(sizeof(dualgemm_mlp_problem) == 5 * 8 + 5 * 40 + 16 + 8 * 4);
+static_assert(sizeof(dualgemm_mlp_problem) == 5 * 8 + 5 * 40 + 16 + 10 * 4);
 static_assert(sizeof(dualgemm_mlp_buffers) == 25 * 8);
 static_assert(offsetof(dualgemm_mlp_problem, l) == 32);
 static_assert(offsetof(dualgemm_mlp_buffers, alpha_gate_per_batch) == 80);
@@ -60,11 +60,13 @@ Expected<MlpProblem> to_mlp_problem(const dualgemm_mlp_problem* caller) {
   dualgemm_mlp_problem from;
   DUALGEMM_TRY(read_struct("problem", caller, from));
   DUALGEMM_TRY(check_reserved("problem.reserved", from.reserved));
+  DUALGEMM_TRY(check_reserved("problem.reserved_too", from.reserved_too));
   DUALGEMM_CAPI_TRY_VALUE(act, to_activation(from.act));
   DUALGEMM_CAPI_TRY_VALUE(residual, to_flag("residual", from.residual));
   DUALGEMM_CAPI_TRY_VALUE(batch_invariant, to_flag("batch_invariant", from.batch_invariant));
   DUALGEMM_CAPI_TRY_VALUE(quantize_x, to_flag("quantize_x", from.quantize_x));
   DUALGEMM_CAPI_TRY_VALUE(quantize_h, to_flag("quantize_h", from.quantize_h));
+  DUALGEMM_CAPI_TRY_VALUE(without_gate, to_flag("without_gate", from.without_gate));
   MlpProblem to;
   to.m = from.m;
   to.hidden = from.hidden;
@@ -83,6 +85,7 @@ Expected<MlpProblem> to_mlp_problem(const dualgemm_mlp_problem* caller) {
   to.bias = static_cast<BiasType>(from.bias);
   to.residual = residual;
   to.batch_invariant = batch_invariant;
+  to.gated = !without_gate;
   return to;
 }
 

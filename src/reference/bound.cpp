@@ -212,6 +212,14 @@ Interval side_by_side_interval(const Element& element, const core::ResolvedActiv
   return {static_cast<float>(element.d - error), static_cast<float>(element.d + error)};
 }
 
+Interval interval_of(const Element& element, const core::ResolvedProblem& problem,
+                     Accumulation accumulation) noexcept {
+  const int64_t k = problem.problem.k;
+  if (!problem.side_by_side()) return output_interval(element, problem.act, k, accumulation);
+  return side_by_side_interval(element, problem.activates_each() ? &problem.act : nullptr, k,
+                               accumulation);
+}
+
 TileCheck check_tile(const core::ResolvedProblem& problem, const Buffers& buffers,
                      const core::RowGroup& group, int64_t row_begin, int64_t rows,
                      int64_t col_begin, int64_t cols, Accumulation accumulation) {
@@ -224,12 +232,8 @@ TileCheck check_tile(const core::ResolvedProblem& problem, const Buffers& buffer
   const auto tile = exact_tile(problem, buffers, group, row_begin, rows, col_begin, cols);
   std::vector<Interval> intervals;
   std::vector<double> expected;
-  const core::ResolvedActivation* const each = problem.activates_each() ? &problem.act : nullptr;
   for (const Element& element : tile) {
-    intervals.push_back(
-        problem.side_by_side()
-            ? side_by_side_interval(element, each, problem.problem.k, accumulation)
-            : output_interval(element, problem.act, problem.problem.k, accumulation));
+    intervals.push_back(interval_of(element, problem, accumulation));
     expected.push_back(element.d);
   }
   for (int64_t index = 0; index < rows * cols; index += d.type == DataType::kE2M1 ? kSfVec : 1) {

@@ -38,6 +38,10 @@ Interval output_interval(const Element& element, const core::ResolvedActivation&
 Interval side_by_side_interval(const Element& element, const core::ResolvedActivation* act,
                                int64_t k, Accumulation accumulation) noexcept;
 
+// The one that the problem's combination asks for.
+Interval interval_of(const Element& element, const core::ResolvedProblem& problem,
+                     Accumulation accumulation) noexcept;
+
 // One tile of D compared with the oracle.
 struct TileCheck {
   int64_t batch = 0;         // of Gate and Up

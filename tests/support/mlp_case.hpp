@@ -11,13 +11,14 @@
 #include "dualgemm/mlp.hpp"
 #include "support/every_activation.hpp"
 #include "support/inputs.hpp"
+#include "support/side_by_side.hpp"
 
 namespace dualgemm::test {
 
 struct MlpCase {
   MlpProblem problem;
   core::ResolvedProblem gate_up;
-  core::ResolvedMatrix x_matrix, down_matrix, y_matrix;
+  core::ResolvedMatrix gate_matrix, up_matrix, x_matrix, down_matrix, y_matrix;
   Operand x, gate, up, down, y;
   Guarded<uint8_t> residual;  // of Y's size
   Guarded<uint8_t> bias_gate, bias_up, bias_down;
@@ -29,12 +30,14 @@ struct MlpCase {
   MlpCase(const MlpProblem& p, Rng& rng, std::vector<int32_t> experts = {})
       : problem(p),
         gate_up(core::resolve(api::gate_up_problem_of(p))),
+        gate_matrix(core::resolve(p.gate, p.intermediate, p.hidden)),
+        up_matrix(core::resolve(p.up, p.intermediate, p.hidden)),
         x_matrix(core::resolve(p.x, p.m, p.hidden)),
         down_matrix(core::resolve(p.down, p.hidden, p.intermediate)),
         y_matrix(core::resolve(p.y, p.m, p.hidden)),
         x(x_matrix, batches()),
-        gate(gate_up.gate, p.l),
-        up(gate_up.up, p.l),
+        gate(gate_matrix, p.l),
+        up(up_matrix, p.l),
         down(down_matrix, p.l),
         y(y_matrix, batches()),
         residual(p.residual ? y.data.size() : 0) {
@@ -47,8 +50,8 @@ struct MlpCase {
     alpha_down = alpha(p.intermediate);
     h_global_scale = rng.uniform(0.005f, 0.02f);
     x.randomize(x_matrix, batches(), rng, Values::kRandom);
-    gate.randomize(gate_up.gate, p.l, rng, Values::kRandom);
-    up.randomize(gate_up.up, p.l, rng, Values::kRandom);
+    gate.randomize(gate_matrix, p.l, rng, Values::kRandom);
+    up.randomize(up_matrix, p.l, rng, Values::kRandom);
     down.randomize(down_matrix, p.l, rng, Values::kRandom);
     if (p.residual) randomize_residual(rng);
     if (p.quantize_x && p.x_scaling != GlobalScaling::kRow) {
@@ -113,6 +116,7 @@ struct MlpCase {
       b.bias_down = bias_down.data();
     }
     if (problem.residual) b.residual = residual.data();
+    if (!problem.gated) b.gate = nullptr, b.gate_scales = nullptr, b.bias_gate = nullptr;
     return b;
   }
 
@@ -123,8 +127,8 @@ struct MlpCase {
            std::to_string(p.intermediate) + " l " + std::to_string(p.l) + ", x " +
            name_of(p.x.type) + (p.quantize_x ? " quantised " : "") +
            (p.quantize_x ? name_of(p.x_scaling) : "") + (p.quantize_h ? ", h quantised" : "") +
-           ", y " + name_of(p.y.type) + ", " + name_of(p.act.kind) + ", bias " + name_of(p.bias) +
-           (p.residual ? ", residual" : "");
+           ", y " + name_of(p.y.type) + ", " + name_of(p.act.kind) + (p.gated ? "" : ", no gate") +
+           ", bias " + name_of(p.bias) + (p.residual ? ", residual" : "");
   }
 
  private:
@@ -162,6 +166,11 @@ inline MlpProblem random_mlp_problem(Rng& rng, int64_t turn) {
   p.residual = rng.chance(0.4);
   for (Matrix* weights : {&p.gate, &p.up, &p.down}) {
     if (rng.chance(0.3)) weights->scale_layout = ScaleLayout::kSwizzled128x4;
+  }
+  if (rng.chance(0.3)) {
+    p.gated = false;
+    p.gate = {};
+    p.act = activation_of_one_product(rng);
   }
   if (rng.chance(0.3)) p.x.ld = p.hidden + 8;
   if (rng.chance(0.3)) p.y.ld = p.hidden + 16;

@@ -1,5 +1,5 @@
-// Random problems of two products side by side, the ways to run into their edges, and what must hold
-// of D.
+// Random problems of two products side by side, the ways to run into their edges, and what must
+// hold of D.
 #pragma once
 
 #include <algorithm>

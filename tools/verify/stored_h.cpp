@@ -80,7 +80,7 @@ void store_block(const double* exact, const Interval* intervals, float global_sc
 
 StoredH stored_h(const core::ResolvedProblem& problem, const Buffers& buffers,
                  const core::RowGroup& group, reference::Accumulation accumulation) {
-  const int64_t n = problem.problem.n, k = problem.problem.k;
+  const int64_t n = problem.d.cols;
   const DataType type = problem.d.type;
   const auto values = static_cast<size_t>(group.rows * n);
   StoredH h{group.rows, n, std::vector<double>(values), std::vector<double>(values), {}};
@@ -92,7 +92,7 @@ StoredH stored_h(const core::ResolvedProblem& problem, const Buffers& buffers,
     std::vector<Interval> intervals;
     for (const reference::Element& element : tile) {
       exact.push_back(element.d);
-      intervals.push_back(reference::output_interval(element, problem.act, k, accumulation));
+      intervals.push_back(reference::interval_of(element, problem, accumulation));
     }
     for (int64_t i = 0; i < group.rows * cols; i += type == DataType::kE2M1 ? kSfVec : 1) {
       const int64_t at = i / cols * n + begin + i % cols;

@@ -114,7 +114,7 @@ class MLP(_Ungated):
 
     @classmethod
     @checked
-    def from_float(  # type: ignore[override]
+    def from_float(
         cls,
         mlp: nn.Module,
         *,

@@ -75,7 +75,19 @@ Bytes run_by_hand(MlpCase& data) {
   dual.d = h.data();
   dual.d_scales = p.quantize_h ? h_scales.data() : nullptr;
   dual.d_global_scale = b.h_global_scale;
-  expect_ok(run(first, dual));
+  if (p.gated) {
+    expect_ok(run(first, dual));
+  } else {
+    LinearProblem up{.m = p.m, .n = p.intermediate, .k = p.hidden, .l = p.l, .a = first.a};
+    up.w = p.up, up.d = first.d, up.act = p.act;
+    up.grouping = p.grouping, up.bias = p.bias;
+    LinearBuffers one{.a = dual.a, .a_scales = dual.a_scales, .a_row_scale = dual.a_row_scale};
+    one.w = b.up, one.w_scales = b.up_scales, one.alpha = b.alpha_up, one.bias = b.bias_up;
+    one.expert_offsets = b.expert_offsets, one.expert_rows = b.expert_rows;
+    one.row_experts = b.row_experts;
+    one.d = dual.d, one.d_scales = dual.d_scales, one.d_global_scale = b.h_global_scale;
+    expect_ok(run(up, one));
+  }
 
   LinearProblem second{.m = p.m,
                        .n = p.hidden,
@@ -118,6 +130,7 @@ TEST(GatedMlp, EveryActivationAndEveryNumberOfRows) {
   for (int64_t m = 1; m <= 33; ++m) {
     MlpProblem p = random_mlp_problem(rng, m);
     p.m = m;
+    p.gated = true;
     p.act = activations[static_cast<size_t>(m) % activations.size()];
     MlpCase data(p, rng);
     SCOPED_TRACE(data.describe());
@@ -279,6 +292,9 @@ TEST(GatedMlpRefuses, ProblemsByTheNamesOfTheirFields) {
       {"gate.type", [](auto& p) { p.gate.type = DataType::kF16; }},
       {"gate.ld", [](auto& p) { p.gate.ld = 65; }},
       {"up.scale_ld", [](auto& p) { p.up.scale_ld = 3; }},
+      {"up.scale_ld", [](auto& p) { p.gated = false, p.up.scale_ld = 3; }},
+      {"gate", [](auto& p) { p.gated = false, p.gate.ld = 64; }},
+      {"act.kind", [](auto& p) { p.gated = false, p.act = Activation::swiglu_oai(); }},
       {"down.type", [](auto& p) { p.down.type = DataType::kF16; }},
       {"down.ld", [](auto& p) { p.down.ld = 94; }},
       {"y.type", [](auto& p) { p.y.type = DataType::kE2M1; }},
@@ -328,6 +344,26 @@ class GatedMlpBuffers : public testing::Test {
     EXPECT_TRUE(data.y.data.all_bytes(kPoison)) << argument;
   }
 };
+
+TEST_F(GatedMlpBuffers, NothingIsGatesWithoutAGate) {
+  Rng rng;
+  MlpProblem p = problem(Grouping::kContiguous);
+  p.gated = false;
+  MlpCase data(p, rng, {0, 2, 4});
+  const GatedMlp mlp = mlp_of(data.problem);
+  EXPECT_EQ(mlp.explain().find("gate"), mlp.explain().find("gate: ")) << mlp.explain();
+  run_mlp(mlp, data.buffers(), data);
+  const float alphas[] = {1.0f, 1.0f};
+  const uint8_t bytes[16] = {};
+  const std::pair<const char*, Spoil> cases[] = {
+      {"gate", [&](auto& b) { b.gate = bytes; }},
+      {"gate_scales", [&](auto& b) { b.gate_scales = bytes; }},
+      {"alpha_gate_per_batch", [&](auto& b) { b.alpha_gate_per_batch = alphas; }},
+      {"bias_gate", [&](auto& b) { b.bias_gate = bytes; }},
+      {"up", [](auto& b) { b.up = nullptr; }},
+      {"up_scales", [](auto& b) { b.up_scales = nullptr; }}};
+  for (const auto& [argument, spoil] : cases) refuses(data, mlp, argument, spoil);
+}
 
 TEST_F(GatedMlpBuffers, NullsAndNumbers) {
   Rng rng;

@@ -210,6 +210,14 @@ static void mlp_errors(c_fail fail) {
   o.problem.reserved = 1;
   C_CHECK_ERROR(run_operands(&o, NULL), DUALGEMM_INVALID_ARGUMENT, "problem.reserved: 1");
   o.problem.reserved = 0;
+  o.problem.reserved_too = 1;
+  C_CHECK_ERROR(run_operands(&o, NULL), DUALGEMM_INVALID_ARGUMENT, "problem.reserved_too: 1");
+  o.problem.reserved_too = 0;
+  o.problem.without_gate = 1;
+  C_CHECK_ERROR(run_operands(&o, NULL), DUALGEMM_INVALID_ARGUMENT, "gate: not null");
+  o.problem.without_gate = 2;
+  C_CHECK_ERROR(run_operands(&o, NULL), DUALGEMM_INVALID_ARGUMENT, "without_gate: 2");
+  o.problem.without_gate = 0;
   o.problem.quantize_h = 2;
   C_CHECK_ERROR(run_operands(&o, NULL), DUALGEMM_INVALID_ARGUMENT, "quantize_h: 2");
   o.problem.quantize_h = 1;

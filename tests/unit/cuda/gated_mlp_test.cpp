@@ -18,7 +18,7 @@ class MlpOnGpu {
   explicit MlpOnGpu(MlpCase& data) : data_(data), buffers_(data.buffers()) {
     MlpBuffers& b = buffers_;
     b.x = put(data.x.data);
-    b.gate = put(data.gate.data), b.gate_scales = put(data.gate.scales);
+    if (b.gate != nullptr) b.gate = put(data.gate.data), b.gate_scales = put(data.gate.scales);
     b.up = put(data.up.data), b.up_scales = put(data.up.scales);
     b.down = put(data.down.data), b.down_scales = put(data.down.scales);
     b.x_global_scale = put(data.x_global_scale);
@@ -26,8 +26,8 @@ class MlpOnGpu {
     b.expert_offsets = put(data.expert_offsets);
     b.expert_rows = put(data.expert_rows);
     b.row_experts = put(data.row_experts);
-    if (b.bias_gate != nullptr) {
-      b.bias_gate = put(data.bias_gate);
+    if (b.bias_gate != nullptr) b.bias_gate = put(data.bias_gate);
+    if (b.bias_up != nullptr) {
       b.bias_up = put(data.bias_up);
       b.bias_down = put(data.bias_down);
     }
