@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""A stack of a Llama's gated MLPs in NVFP4 beside bf16, both under torch.compile, in one run on a GPU.
+"""A stack of a Llama's gated MLPs, or of Nemotron-H's without a gate, in NVFP4 beside bf16, both under torch.compile, in one run on a GPU.
 
 python3 bench/python/mlp_stack.py [--layers 32] [--batch 1 16 256] [--json FILE]      needs a GPU, Triton and the package
+python3 bench/python/mlp_stack.py --without-gate --intermediate 21504
 
 Each layer is x + down(silu(gate n) * (up n)), n = x by its root mean square; hidden size 4096, intermediate 14336, random weights
 (Llama 3 8B's sizes). bf16 once with gate and up as two nn.Linear, as transformers has them, and once stacked into one; the faster of
@@ -55,6 +56,20 @@ class StackedMlp(nn.Module):
         return result
 
 
+class UngatedMlp(nn.Module):
+    def __init__(self, hidden: int, intermediate: int) -> None:
+        super().__init__()
+        kind: dict[str, Any] = {"bias": False, "dtype": torch.bfloat16, "device": "cuda"}
+        self.up_proj, self.down_proj = nn.Linear(hidden, intermediate, **kind), nn.Linear(intermediate, hidden, **kind)
+
+    def act_fn(self, x: Tensor) -> Tensor:
+        return nn.functional.relu(x).square()
+
+    def forward(self, x: Tensor) -> Tensor:
+        result: Tensor = self.down_proj(self.act_fn(self.up_proj(x)))
+        return result
+
+
 class Layer(nn.Module):
     def __init__(self, mlp: nn.Module, hidden: int) -> None:
         super().__init__()
@@ -65,9 +80,13 @@ class Layer(nn.Module):
         return result
 
 
-def ours(plain: list[Mlp], hidden: int, input_dtype: str) -> nn.Sequential:
+def ours(plain: list[Any], hidden: int, input_dtype: Any) -> nn.Sequential:
     stack = nn.Sequential(*(Layer(mlp, hidden) for mlp in plain))
-    assert len(dg.replace_mlps(stack, quantize_down=True, input_dtype=input_dtype)) == len(plain)
+    if isinstance(plain[0], UngatedMlp):
+        for layer in stack:
+            layer.mlp = dg.nn.MLP.from_float(layer.mlp, quantize_down=True, input_dtype=input_dtype)  # type: ignore[arg-type]
+    else:
+        assert len(dg.replace_mlps(stack, quantize_down=True, input_dtype=input_dtype)) == len(plain)
     dg.nn.finalize(stack)
     return stack
 
@@ -104,6 +123,7 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=32)
     parser.add_argument("--hidden", type=int, default=4096)
     parser.add_argument("--intermediate", type=int, default=14336)
+    parser.add_argument("--without-gate", action="store_true", help="down(relu(up n)^2) in place of the gated MLP")
     parser.add_argument("--batch", type=int, nargs="+", default=[1, 16, 256])
     parser.add_argument("--mode", default="reduce-overhead", help="of torch.compile")
     parser.add_argument("--json", help="write the table there as well")
@@ -115,13 +135,12 @@ def main() -> None:
     )
     points = []
     with torch.inference_mode():
-        plain = [Mlp(options.hidden, options.intermediate) for _ in range(options.layers)]
-        stacks = {
-            "bf16": nn.Sequential(*(Layer(mlp, options.hidden) for mlp in plain)),
-            "bf16 stacked": nn.Sequential(*(Layer(StackedMlp(mlp), options.hidden) for mlp in plain)),
-            "W4A16": ours(plain, options.hidden, "bf16"),
-            "W4A4": ours(plain, options.hidden, "nvfp4"),
-        }
+        kind: Any = UngatedMlp if options.without_gate else Mlp
+        plain = [kind(options.hidden, options.intermediate) for _ in range(options.layers)]
+        stacks = {"bf16": nn.Sequential(*(Layer(mlp, options.hidden) for mlp in plain))}
+        if not options.without_gate:
+            stacks["bf16 stacked"] = nn.Sequential(*(Layer(StackedMlp(mlp), options.hidden) for mlp in plain))
+        stacks |= {"W4A16": ours(plain, options.hidden, "bf16"), "W4A4": ours(plain, options.hidden, "nvfp4")}
         for m in options.batch:
             torch._dynamo.reset()  # a graph of its own for each number of rows
             x = torch.randn(m, options.hidden, dtype=torch.bfloat16, device="cuda")
@@ -130,7 +149,7 @@ def main() -> None:
             }
             errors = {way: relative_error(stacks[way][0].mlp(x), plain[0](x)) for way in ("W4A16", "W4A4")}
             times = median_milliseconds(compiled, x)
-            base = min(times["bf16"], times["bf16 stacked"])
+            base = min(of for way, of in times.items() if way.startswith("bf16"))
             points.append({"batch": m, "milliseconds": times, "error": errors})
             print(
                 f"batch {m}: "
@@ -146,6 +165,7 @@ def main() -> None:
             "layers": options.layers,
             "hidden": options.hidden,
             "intermediate": options.intermediate,
+            "without_gate": options.without_gate,
             "mode": options.mode,
             "points": points,
         }

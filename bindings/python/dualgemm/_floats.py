@@ -178,18 +178,20 @@ def check_shape(module: nn.Module, n: int, k: int) -> None:
 
 
 def check_forward(module: nn.Module) -> Act:
-    """The activation of a gated MLP or of experts, which must compute that and nothing else. For a module on the meta device a
+    """The activation of an MLP or of experts, which must compute that and nothing else. For a module on the meta device a
     small copy with random weights is probed."""
     if is_experts(module):
         return experts.check(module, activations.candidates(module, None))
     if experts.is_ungated(module):
         return experts.check_ungated(module, [Act(activations.activation_of(module))])
+    names = ungated_names(module)
+    is_gated = not names
+    names = names or linear_names(module)
     if any(parameter.device.type == "meta" for parameter in module.parameters()):
-        names = linear_names(module)
         if not names:
             raise InvalidArgument("mlp", type(module).__name__, "must have gate_proj, up_proj and down_proj")
         try:
-            module = probes.small_copy(module, names)
+            module = probes.small_copy(module, names, is_gated)
         except (AttributeError, TypeError, ValueError, RuntimeError) as error:
-            raise InvalidArgument("mlp", f"{type(module).__name__}: {error}", "must be a gated MLP of nn.Linear") from error
-    return float_mlp(module).activation
+            raise InvalidArgument("mlp", f"{type(module).__name__}: {error}", "must be an MLP of nn.Linear") from error
+    return (float_mlp(module) if is_gated else float_ungated(module)).activation

@@ -91,10 +91,10 @@ def shrink(module: nn.Module, sizes: dict[int, int]) -> None:
             setattr(module, name, sizes[value])
 
 
-def small_copy(module: nn.Module, linear_names: tuple[str, ...]) -> nn.Module:
+def small_copy(module: nn.Module, linear_names: tuple[str, ...], gated: bool = True) -> nn.Module:
     """A copy on the CPU in float32 with few rows and columns and random weights; the class and all else as it is.
 
-    linear_names: of gate, up and down, or of both and down.
+    linear_names: of gate, up and down, or of both and down; without a gate of up and down.
     """
     generator = torch.Generator("cpu").manual_seed(0)
 
@@ -103,7 +103,8 @@ def small_copy(module: nn.Module, linear_names: tuple[str, ...]) -> nn.Module:
 
     made: Any = copy.deepcopy(module)
     first: Any = getattr(made, linear_names[0]).weight
-    sizes = small_sizes(first.shape[0] // (1 if len(linear_names) == 3 else 2), first.shape[1])
+    is_stacked = gated and len(linear_names) == 2
+    sizes = small_sizes(first.shape[0] // (2 if is_stacked else 1), first.shape[1])
     for name in linear_names:
         linear = getattr(made, name)
         out_features, in_features = (sizes.get(size, size) for size in linear.weight.shape)

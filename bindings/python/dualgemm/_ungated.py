@@ -134,6 +134,25 @@ class MLP(_Ungated):
         return made.train(mlp.training)
 
     @classmethod
+    def from_linears(cls, up: NVFP4Linear, down: nn.Module, *, activation: str) -> MLP:
+        """Takes the buffers of ``up``, packed or not."""
+        made = cls(
+            up.in_features,
+            up.out_features,
+            down,
+            activation=activation,
+            bias=up.bias is not None,
+            input_dtype=up.input_dtype,
+            input_scale=up._input_scale,
+            device="meta",
+        )
+        for name, buffer in up._buffers.items():
+            made.register_buffer(name, buffer)
+        made.a_dtype = up.a_dtype
+        made._put_absent_last()
+        return made
+
+    @classmethod
     def from_saved(cls, saved: dict[str, Any], inner: Callable[[dict[str, Any]], nn.Module], **common: Any) -> MLP:
         return cls(int(saved["k"]), int(saved["n"]), inner(saved["down"]), activation=str(saved["activation"]), **common)
 

@@ -28,26 +28,70 @@ DUALGEMM_DEVICE float swish_f32(float x, float scale) { return x * sigmoid_f32(s
 DUALGEMM_DEVICE float clamp_above(float x, float limit) { return x > limit ? limit : x; }
 DUALGEMM_DEVICE float clamp_below(float x, float limit) { return x < limit ? limit : x; }
 
+// An activation is the product of what g alone gives and what u alone gives.
 template <ActKind kKind>
-DUALGEMM_DEVICE float activate(const ActParams& act, float g, float u) {
+DUALGEMM_DEVICE float gate_factor(const ActParams& act, float g) {
   if constexpr (kKind == ActKind::kSilu) {
-    return swish_f32(g, 1.0f) * u;
+    return swish_f32(g, 1.0f);
   } else if constexpr (kKind == ActKind::kClampedSwiglu || kKind == ActKind::kSwigluOai) {
-    const float clamped = clamp_below(clamp_above(u, act.limit), -act.limit);
-    return swish_f32(clamp_above(g, act.limit), act.alpha) * (clamped + act.beta);
+    return swish_f32(clamp_above(g, act.limit), act.alpha);
   } else if constexpr (kKind == ActKind::kGeluErf) {
-    return 0.5f * g * erfcf(g * -0.70710678f) * u;
+    return 0.5f * g * erfcf(g * -0.70710678f);
   } else if constexpr (kKind == ActKind::kGeluTanh) {  // 0.5*(1 + tanh(z)) = sigmoid(2z)
-    return g * sigmoid_f32(1.59576912f * (g + 0.044715f * (g * g * g))) * u;
+    return g * sigmoid_f32(1.59576912f * (g + 0.044715f * (g * g * g)));
   } else if constexpr (kKind == ActKind::kRelu2) {
     const float positive = clamp_below(g, 0.0f);
-    return positive * positive * u;
+    return positive * positive;
   } else if constexpr (kKind == ActKind::kSigmoid) {
-    return sigmoid_f32(g) * u;
+    return sigmoid_f32(g);
   } else {
     static_assert(kKind == ActKind::kIdentity, "a kind without a formula");
-    return g * u;
+    return g;
   }
+}
+
+DUALGEMM_DEVICE bool clamps(const ActParams& act) {
+  return act.kind == ActKind::kClampedSwiglu || act.kind == ActKind::kSwigluOai;
+}
+DUALGEMM_DEVICE float clamped_up(const ActParams& act, float u) {
+  return clamp_below(clamp_above(u, act.limit), -act.limit) + act.beta;
+}
+
+template <ActKind kKind>
+DUALGEMM_DEVICE float activate(const ActParams& act, float g, float u) {
+  if constexpr (kKind == ActKind::kClampedSwiglu || kKind == ActKind::kSwigluOai) {
+    return gate_factor<kKind>(act, g) * clamped_up(act, u);
+  } else {
+    return gate_factor<kKind>(act, g) * u;
+  }
+}
+
+// g[i] = gate_factor(g[i]) with the kind chosen once for all elements: a uniform branch.
+// kSiluFirst: as activate_all_silu_first().
+template <bool kSiluFirst, int kCount>
+DUALGEMM_DEVICE void activate_one(const ActParams& act, float (&g)[kCount]) {
+  if (kSiluFirst && act.kind == ActKind::kSilu) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) g[i] = gate_factor<ActKind::kSilu>(act, g[i]);
+    return;
+  }
+#define DUALGEMM_ACTIVATE(cpp_name, c_name, number, name, meaning) \
+  case ActKind::cpp_name:                                          \
+    _Pragma("unroll") for (int i = 0; i < kCount; ++i) g[i] =      \
+        gate_factor<ActKind::cpp_name>(act, g[i]);                 \
+    break;
+  switch (act.kind) { DUALGEMM_ACTIVATION_TABLE(DUALGEMM_ACTIVATE) }
+#undef DUALGEMM_ACTIVATE
+}
+
+// The same products as activate_all()'s, bit for bit, where g is activated: for kernels in which
+// products that stand side by side are activated by the same instructions.
+template <int kCount>
+DUALGEMM_DEVICE void multiply_by_up(const ActParams& act, float (&g)[kCount],
+                                    const float (&u)[kCount]) {
+  const bool clamp = clamps(act);
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) g[i] *= clamp ? clamped_up(act, u[i]) : u[i];
 }
 
 // g[i] = activate(g[i], u[i]) with the kind chosen once for all elements: a uniform branch.

@@ -24,26 +24,35 @@ DUALGEMM_DEVICE Columns columns_of(const Params& params, int product) {
                       : Columns{params.combine.up_column, params.n};
 }
 
-// Both products, each with its alpha and bias, become outputs: g the first one's, u the second's.
-// act(x) * 1 has the bits of act(x). kSiluFirst: as activate_all_silu_first().
-template <bool kSiluFirst, class Params, int kCount>
-DUALGEMM_DEVICE void combine(const Params& params, float (&g)[kCount], float (&u)[kCount]) {
-  if (!params.combine.side_by_side) {
-    if constexpr (kSiluFirst) return activate_all_silu_first(params.act, g, u);
-    return activate_all(params.act, g, u);
-  }
-  if (!params.combine.activates_each) return;
-  float ones[kCount];
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) ones[i] = 1.0f;
+// Both products of a kernel's epilogue, each with its alpha and bias, become outputs one after the
+// other: store(product, outputs) is given those of product 0 and, where two stand side by side, of
+// product 1. One copy of the instructions that activate serves all: with one for each product, or
+// with both outputs kept to the end, the kernels with few registers to spare spill. kSiluFirst: as
+// activate_all_silu_first(). kAtATime: so many elements are activated before the next are, by
+// whole warps.
+template <bool kSiluFirst, int kAtATime, class Params, int kCount, class Store>
+DUALGEMM_DEVICE void for_outputs(const Params& params, float (&g)[kCount], float (&u)[kCount],
+                                 const Store& store) {
+  const bool two = params.combine.side_by_side;
 #pragma unroll 1
-  for (int product = 0; product < 2; ++product) {  // the same code for both
-    activate_all(params.act, g, ones);
+  for (int product = 0;; ++product) {
+    if (!two || params.combine.activates_each) {
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) {
-      const float first = g[i];
-      g[i] = u[i], u[i] = first;
+      for (int first = 0; first < kCount; first += kAtATime) {
+        if (first > 0) __syncwarp();
+        float part[kAtATime];
+#pragma unroll
+        for (int i = 0; i < kAtATime; ++i) part[i] = g[first + i];
+        activate_one<kSiluFirst>(params.act, part);
+#pragma unroll
+        for (int i = 0; i < kAtATime; ++i) g[first + i] = part[i];
+      }
     }
+    if (!two) multiply_by_up(params.act, g, u);
+    store(product, g);
+    if (!two || product == 1) return;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) g[i] = u[i];
   }
 }
 

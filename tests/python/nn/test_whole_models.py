@@ -40,7 +40,7 @@ def test_a_whole_model(architecture: Any, tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize(
     "name, kinds",
     [
-        ("nemotron_h", {"Experts", "NVFP4Linear"}),
+        ("nemotron_h", {"Experts", "MLP", "NVFP4Linear"}),
         ("llama4", {"GatedExperts", "GatedMLP", "NVFP4Linear"}),
         ("qwen3_mixed", {"FP8Linear", "GatedMLP", "NVFP4Linear"}),
         ("gpt_oss", {"GatedExperts", "NVFP4Linear"}),

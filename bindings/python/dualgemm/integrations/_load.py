@@ -15,12 +15,13 @@ from torch import nn
 from .._arguments import checked, device_of
 from .._errors import DualGemmError, FileError, InvalidArgument, Unsupported, printable
 from .._experts import is_experts, is_ungated
-from .._floats import check_forward, linear_names
+from .._activations import Act
+from .._floats import check_forward, linear_names, ungated_names
 from .._marking import mark_for_saving
 from .._modules import InputType, NVFP4Linear, PackedModule, check_input_type
 from .._replace import is_inside, set_module, warn_left
 from ..checkpoint import Checkpoint, Inputs, gated_module, open_checkpoint, prefixes_of
-from ..nn import Experts
+from ..nn import MLP, Experts
 from ..nn import finalize as finalize_model
 from ..weights import LinearWeights
 from ._floats_of_files import FLOATS, FloatFiles
@@ -107,6 +108,25 @@ class _Loading:
             set_module(self.model, name, made)
             self.replaced.append(name)
 
+    def linears_without_gate(self) -> dict[str, Act]:
+        """The MLPs that compute down(act(up(x))), by name, while their matrices are missing."""
+        found: dict[str, Act] = {}
+        for name, module in self.model.named_modules():
+            names = ungated_names(module)
+            if not names or not all(_is_missing(getattr(module, one)) for one in names):
+                continue
+            with contextlib.suppress(InvalidArgument):  # its own forward stays around its matrices
+                found[name] = check_forward(module)
+        return found
+
+    def join_without_gate(self, found: dict[str, Act]) -> None:
+        for name, act in found.items():
+            module = self.model.get_submodule(name)
+            up, down = (getattr(module, one) for one in ungated_names(module))
+            if isinstance(up, NVFP4Linear) and isinstance(down, NVFP4Linear):
+                set_module(self.model, name, MLP.from_linears(up, down, activation=act.name))
+                self.replaced.append(name)
+
     def linears(self, files: FloatFiles) -> None:
         schemes = {layer.module: layer for layer in self.checkpoint.linear_layers()}
         for name, module in list(self.model.named_modules()):
@@ -179,7 +199,7 @@ def load(
 ) -> Any:
     """A transformers model from the folder of an NVFP4 checkpoint (config.json and safetensors), in eval mode.
 
-    Its MLPs become GatedMLP (experts GatedExperts), other quantised linear layers NVFP4Linear; everything else is loaded as
+    Its MLPs become GatedMLP (experts GatedExperts; without a gate MLP and Experts), other quantised linear layers NVFP4Linear; everything else is loaded as
     it is, in ``dtype`` (None: config.json's). MLPs whose class computes more than down(act(gate(x)) * up(x)), a clamp or a
     factor, keep it: their matrices become NVFP4Linear one by one, and a warning names them. input_dtype: "bf16" or "nvfp4",
     as from_pretrained(). finalize: pack for ``device``, where the model then stays. model_class: AutoModelForCausalLM unless
@@ -234,7 +254,9 @@ def _load_checkpoint(
         loading.mlps()
         loading.experts_without_gate(files)
         files.load(model, dtype, place)
+        without_gate = loading.linears_without_gate()
         loading.linears(files)
+        loading.join_without_gate(without_gate)
         files.load_mxfp4(model, dtype, place, wide_mxfp4 == "refuse")
     model.tie_weights()
     loading.check_complete(folder, files)

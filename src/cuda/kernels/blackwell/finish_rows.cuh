@@ -98,15 +98,10 @@ DUALGEMM_DEVICE void finish_rows(const Params& params, const OutputRows& rows, u
     g[i] = __fadd_rn(g[i] * factors.alphas.gate * row_scale, factors.bias_gate);
     u[i] = __fadd_rn(u[i] * factors.alphas.up * row_scale, factors.bias_up);
   }
-  combine<true>(params, g, u);
-#pragma unroll 1
-  for (int product = 0;; ++product) {
-    store_rows(params, rows, first, col, product, g);
+  for_outputs<true, kRows>(params, g, u, [&](int product, float(&outputs)[kRows]) {
+    store_rows(params, rows, first, col, product, outputs);
     __syncwarp();
-    if (!params.combine.side_by_side || product == 1) break;
-#pragma unroll
-    for (int i = 0; i < kRows; ++i) g[i] = u[i];
-  }
+  });
 }
 
 }  // namespace dualgemm::cuda::blackwell

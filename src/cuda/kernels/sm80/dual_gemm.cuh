@@ -70,7 +70,8 @@ DUALGEMM_DEVICE void finish_one(const Params& params, const Place& place, uint32
 #pragma unroll
         for (int i = 0; i < 2; ++i) g[i] = (*gate)[place.warp_n][t][2 * half + i][threadIdx.x % 32];
       }
-      activate(params, place, t, col, g, sums);
+      apply_factors(params, place, t, col, g, sums);
+      activate_all(params.act, g, sums);
       if (params.output != OutputType::kE2M1) store_column(params, place, t, 0, col, g);
     }
   }
@@ -80,30 +81,44 @@ DUALGEMM_DEVICE void finish_one(const Params& params, const Place& place, uint32
   }
 }
 
-// Row group t of the columns of warp `place.warp_n`, in whichever warp calls it: as activate()
+// Row group t of the columns of warp `place.warp_n`, in whichever warp calls it: as apply_factors()
 // leaves them.
 template <Config kCfg>
-DUALGEMM_DEVICE void outputs_of_both(const Params& params, const Place& place,
-                                     const TileSums<kCfg> (&parts)[kWarpsK], uint32_t t,
-                                     float (&g)[2], float (&u)[2]) {
+DUALGEMM_DEVICE void products_of_both(const Params& params, const Place& place,
+                                      const TileSums<kCfg> (&parts)[kWarpsK], uint32_t t,
+                                      float (&g)[2], float (&u)[2]) {
   float total[4];
   add_parts<kCfg>(place, parts, t, total);
   g[0] = total[0], g[1] = total[1];
   u[0] = total[2], u[1] = total[3];
-  activate(params, place, t, place.col, g, u);
+  apply_factors(params, place, t, place.col, g, u);
+}
+
+// g becomes an output: of both products, or where they stand side by side of one, whose factor is
+// act(g) * 1. One copy of the instructions for both cases, or the tiles of 64 rows spill.
+DUALGEMM_DEVICE void activate_product(const Params& params, float (&g)[2], const float (&u)[2]) {
+  const bool two = params.combine.side_by_side;
+  if (two && !params.combine.activates_each) return;
+  const float others[2] = {two ? 1.0f : u[0], two ? 1.0f : u[1]};
+  activate_all(params.act, g, others);
 }
 
 // Both products. A block of 16 columns is two warps': one of them takes the outputs of both.
 template <Config kCfg>
 DUALGEMM_DEVICE void finish_both(const Params& params, const Place& place,
                                  const TileSums<kCfg> (&parts)[kWarpsK]) {
+  const int products = params.combine.side_by_side ? 2 : 1;
   if (params.output != OutputType::kE2M1) {
 #pragma unroll 1
     for (uint32_t t = place.warp_k; t < row_groups_of(kCfg); t += kWarpsK) {
       float g[2], u[2];
-      outputs_of_both<kCfg>(params, place, parts, t, g, u);
-      store_column(params, place, t, 0, place.col, g);
-      if (params.combine.side_by_side) store_column(params, place, t, 1, place.col, u);
+      products_of_both<kCfg>(params, place, parts, t, g, u);
+#pragma unroll 1
+      for (int product = 0; product < products; ++product) {
+        activate_product(params, g, u);
+        store_column(params, place, t, product, place.col, g);
+        g[0] = u[0], g[1] = u[1];
+      }
     }
     return;
   }
@@ -115,11 +130,19 @@ DUALGEMM_DEVICE void finish_both(const Params& params, const Place& place,
 #pragma unroll 1
     for (uint32_t t = place.warp_k * kCfg.warps_n + place.warp_n; t < row_groups_of(kCfg);
          t += kWarpsK * kCfg.warps_n) {
-      float g[2][2], u[2][2];
-      outputs_of_both<kCfg>(params, low, parts, t, g[0], u[0]);
-      outputs_of_both<kCfg>(params, high, parts, t, g[1], u[1]);
-      store_block<kCfg>(params, low, t, 0, low.col, g[0], g[1]);
-      if (params.combine.side_by_side) store_block<kCfg>(params, low, t, 1, low.col, u[0], u[1]);
+#pragma unroll 1
+      for (int product = 0; product < products; ++product) {
+        float outputs[2][2];
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          __syncwarp();  // one half after the other: both at once take more registers
+          float u[2];
+          products_of_both<kCfg>(params, half == 0 ? low : high, parts, t, outputs[half], u);
+          if (product == 1) outputs[half][0] = u[0], outputs[half][1] = u[1];
+          activate_product(params, outputs[half], u);
+        }
+        store_block<kCfg>(params, low, t, product, low.col, outputs[0], outputs[1]);
+      }
     }
   }
 }

@@ -28,10 +28,9 @@ DUALGEMM_DEVICE void store_output(const Params& params, uint32_t batch, uint32_t
   store_element(params.output, to, with_residual(params, params.output, to, value));
 }
 
-// g = act(alpha_gate * g + bias) * (alpha_up * u + bias), g and u the products. Products that stand
-// side by side are both kept.
-DUALGEMM_DEVICE void activate(const Params& params, const Place& place, uint32_t group,
-                              uint32_t col, float (&g)[2], float (&u)[2]) {
+// g = alpha_gate * g + bias, u = alpha_up * u + bias, g and u the products.
+DUALGEMM_DEVICE void apply_factors(const Params& params, const Place& place, uint32_t group,
+                                   uint32_t col, float (&g)[2], float (&u)[2]) {
   const Alphas alphas = alphas_of(params, place.batch);
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
@@ -41,7 +40,6 @@ DUALGEMM_DEVICE void activate(const Params& params, const Place& place, uint32_t
     u[i] = u[i] * alphas.up * row_scale;
   }
   if (col < params.n) add_column_bias(params, place.batch, col, g, u);
-  combine<false>(params, g, u);
 }
 
 // To D, which is not kE2M1. product: as of columns_of().

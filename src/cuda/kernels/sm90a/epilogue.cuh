@@ -127,7 +127,7 @@ DUALGEMM_DEVICE void scale_and_activate(const Params& params, const Alphas& alph
     }
     if (!params.combine.activates_each) return;
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) outputs.up[i] = 1.0f;  // act(x) * 1 has the bits of act(x)
+    for (int i = 0; i < kCount; ++i) outputs.up[i] = 1.0f;  // the factor of g alone
   }
   activate_all_silu_first(params.act, outputs.gate, outputs.up);
 }

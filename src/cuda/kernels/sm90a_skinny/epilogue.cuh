@@ -21,12 +21,12 @@ DUALGEMM_DEVICE uint32_t column_of(const Tile& tile, uint32_t unit, uint32_t lan
   return tile.n_begin + unit * kUnitCols + lane / 4;
 }
 
-// The two outputs whose sums mma leaves in one lane: first_row(), which exists, and the next, in a
-// column that exists. Where two products stand side by side u are the second one's.
+// Both products, with alphas and biases, of the two rows whose sums mma leaves in one lane:
+// first_row(), which exists, and the next, in a column that exists.
 template <Config kCfg>
-DUALGEMM_DEVICE void outputs_of(const Params& params, const Tile& tile, uint32_t col,
-                                uint32_t group, uint32_t lane, const float4& sums, float (&g)[2],
-                                float (&u)[2]) {
+DUALGEMM_DEVICE void products_of(const Params& params, const Tile& tile, uint32_t col,
+                                 uint32_t group, uint32_t lane, const float4& sums, float (&g)[2],
+                                 float (&u)[2]) {
   constexpr float kUnit = kDecodedUnit * (kCfg.a_type == AType::kE2M1 ? kDecodedUnit : 1.0f);
   const uint32_t row = first_row(group, lane), batch_row = tile.m_begin + row;
   const bool both = row + 1 < tile.rows;
@@ -43,7 +43,6 @@ DUALGEMM_DEVICE void outputs_of(const Params& params, const Tile& tile, uint32_t
     u[i] = u[i] * kUnit * alphas.up * row_scale;
   }
   add_column_bias(params, tile.batch, col, g, u);
-  combine<true>(params, g, u);
 }
 
 // One of two products, to D, which is not kE2M1. row: of the tile.
@@ -66,18 +65,16 @@ DUALGEMM_DEVICE void store_outputs(const Params& params, const Tile& tile, uint3
   const uint32_t col = column_of(tile, unit, lane), row = first_row(group, lane);
   if (col >= params.n) return;
   float g[2], u[2];
-  outputs_of<kCfg>(params, tile, col, group, lane, sums, g, u);
-  if (params.combine.side_by_side) {
-    store_column(params, tile, row, col, 0, g);
-    store_column(params, tile, row, col, 1, u);
-    return;
-  }
-  // One output has no residual: nothing is asked for between the sums and the stores.
-  uint8_t* const to = params.d + tile.batch * params.d_batch_bytes +
-                      (tile.m_begin + row) * params.d_row_bytes +
-                      static_cast<uint64_t>(col) * bytes_of(params.output);
-  store_element(params.output, to, g[0]);
-  if (row + 1 < tile.rows) store_element(params.output, to + params.d_row_bytes, g[1]);
+  products_of<kCfg>(params, tile, col, group, lane, sums, g, u);
+  for_outputs<true, 2>(params, g, u, [&](int product, const float(&outputs)[2]) {
+    if (params.combine.side_by_side) return store_column(params, tile, row, col, product, outputs);
+    // One output has no residual: nothing is asked for between the sums and the stores.
+    uint8_t* const to = params.d + tile.batch * params.d_batch_bytes +
+                        (tile.m_begin + row) * params.d_row_bytes +
+                        static_cast<uint64_t>(col) * bytes_of(params.output);
+    store_element(params.output, to, outputs[0]);
+    if (row + 1 < tile.rows) store_element(params.output, to + params.d_row_bytes, outputs[1]);
+  });
 }
 
 template <Config kCfg>
@@ -98,26 +95,25 @@ DUALGEMM_DEVICE void store_block(const Params& params, const Tile& tile, uint32_
   const uint32_t row = first_row(group, lane);
   const uint32_t col = column_of(tile, unit, lane);
   const OutputRows rows = rows_of_tile<kCfg>(params, tile);
-  float g[2][2] = {}, u[2][2] = {};
+  float g[4] = {}, u[4] = {};
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     if (row < tile.rows && col < params.n) {
-      outputs_of<kCfg>(params, tile, col + half * kUnitCols, group, lane, sums[half], g[half],
-                       u[half]);
+      float g_half[2], u_half[2];
+      products_of<kCfg>(params, tile, col + half * kUnitCols, group, lane, sums[half], g_half,
+                        u_half);
+      g[2 * half] = g_half[0], g[2 * half + 1] = g_half[1];
+      u[2 * half] = u_half[0], u[2 * half + 1] = u_half[1];
     }
   }
   __syncwarp();
-#pragma unroll 1
-  for (int product = 0;; ++product) {
+  for_outputs<true, 4>(params, g, u, [&](int product, const float(&outputs)[4]) {
     const uint32_t block = block_of(params, columns_of(params, product), col);
 #pragma unroll
     for (uint32_t i = 0; i < 2; ++i)
-      store_nvfp4(params, rows, tile.m_begin + row + i, block, g[0][i], g[1][i]);
+      store_nvfp4(params, rows, tile.m_begin + row + i, block, outputs[i], outputs[2 + i]);
     clear_scales_below(params, rows, tile.m_begin + group * kGroupRows, kGroupRows, block);
-    if (!params.combine.side_by_side || product == 1) break;
-#pragma unroll
-    for (int half = 0; half < 2; ++half) g[half][0] = u[half][0], g[half][1] = u[half][1];
-  }
+  });
 }
 
 DUALGEMM_DEVICE void add(float4& sum, const float4& part) {
