@@ -67,14 +67,8 @@ DUALGEMM_DEVICE float activate(const ActParams& act, float g, float u) {
 }
 
 // g[i] = gate_factor(g[i]) with the kind chosen once for all elements: a uniform branch.
-// kSiluFirst: as activate_all_silu_first().
-template <bool kSiluFirst, int kCount>
+template <int kCount>
 DUALGEMM_DEVICE void activate_one(const ActParams& act, float (&g)[kCount]) {
-  if (kSiluFirst && act.kind == ActKind::kSilu) {
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) g[i] = gate_factor<ActKind::kSilu>(act, g[i]);
-    return;
-  }
 #define DUALGEMM_ACTIVATE(cpp_name, c_name, number, name, meaning) \
   case ActKind::cpp_name:                                          \
     _Pragma("unroll") for (int i = 0; i < kCount; ++i) g[i] =      \
@@ -82,6 +76,17 @@ DUALGEMM_DEVICE void activate_one(const ActParams& act, float (&g)[kCount]) {
     break;
   switch (act.kind) { DUALGEMM_ACTIVATION_TABLE(DUALGEMM_ACTIVATE) }
 #undef DUALGEMM_ACTIVATE
+}
+
+// The same, as activate_all_silu_first().
+template <int kCount>
+DUALGEMM_DEVICE void activate_one_silu_first(const ActParams& act, float (&g)[kCount]) {
+  if (act.kind == ActKind::kSilu) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) g[i] = gate_factor<ActKind::kSilu>(act, g[i]);
+  } else {
+    activate_one(act, g);
+  }
 }
 
 // The same products as activate_all()'s, bit for bit, where g is activated: for kernels in which

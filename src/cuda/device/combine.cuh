@@ -27,25 +27,39 @@ DUALGEMM_DEVICE Columns columns_of(const Params& params, int product) {
 // Both products of a kernel's epilogue, each with its alpha and bias, become outputs one after the
 // other: store(product, outputs) is given those of product 0 and, where two stand side by side, of
 // product 1. One copy of the instructions that activate serves all: with one for each product, or
-// with both outputs kept to the end, the kernels with few registers to spare spill. kSiluFirst: as
-// activate_all_silu_first(). kAtATime: so many elements are activated before the next are, by
-// whole warps.
-template <bool kSiluFirst, int kAtATime, class Params, int kCount, class Store>
+// with both outputs kept to the end, the kernels with few registers to spare spill.
+template <class Params, int kCount, class Store>
 DUALGEMM_DEVICE void for_outputs(const Params& params, float (&g)[kCount], float (&u)[kCount],
                                  const Store& store) {
   const bool two = params.combine.side_by_side;
 #pragma unroll 1
   for (int product = 0;; ++product) {
-    if (!two || params.combine.activates_each) {
+    if (!two || params.combine.activates_each) activate_one_silu_first(params.act, g);
+    if (!two) multiply_by_up(params.act, g, u);
+    store(product, g);
+    if (!two || product == 1) return;
 #pragma unroll
-      for (int first = 0; first < kCount; first += kAtATime) {
-        if (first > 0) __syncwarp();
+    for (int i = 0; i < kCount; ++i) g[i] = u[i];
+  }
+}
+
+// The same where registers are fewer still: kAtATime elements are activated at a time.
+template <int kAtATime, class Params, int kCount, class Store>
+DUALGEMM_DEVICE void for_many_outputs(const Params& params, float (&g)[kCount], float (&u)[kCount],
+                                      const Store& store) {
+  const bool two = params.combine.side_by_side;
+#pragma unroll 1
+  for (int product = 0;; ++product) {
+    if (!two || params.combine.activates_each) {
+#pragma unroll 1
+      for (int turn = 0; turn < kCount / kAtATime; ++turn) {  // registers have no index: they move
         float part[kAtATime];
 #pragma unroll
-        for (int i = 0; i < kAtATime; ++i) part[i] = g[first + i];
-        activate_one<kSiluFirst>(params.act, part);
+        for (int i = 0; i < kAtATime; ++i) part[i] = g[i];
+        activate_one(params.act, part);
 #pragma unroll
-        for (int i = 0; i < kAtATime; ++i) g[first + i] = part[i];
+        for (int i = 0; i < kCount; ++i)
+          g[i] = i + kAtATime < kCount ? g[i + kAtATime] : part[i + kAtATime - kCount];
       }
     }
     if (!two) multiply_by_up(params.act, g, u);

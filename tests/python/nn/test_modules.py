@@ -438,7 +438,7 @@ def test_an_mlp_without_a_gate(activation: str, bias: bool, quantize_down: bool)
     x = torch.randn(5, 64, dtype=FINE, device=DEVICE)
     wanted = through_product(made, x)
     torch.testing.assert_close(made(x).double().cpu(), wanted, rtol=1e-2, atol=1e-2 * float(wanted.abs().max()))
-    packed = copy.deepcopy(made).finalize()
+    packed = copy.deepcopy(made).finalize(a_dtype=FINE)
     torch.testing.assert_close(packed(x).double().cpu(), wanted, rtol=1e-2, atol=1e-2 * float(wanted.abs().max()))
     torch.testing.assert_close(made(x[0]), made(x)[0], **CLOSE)
 

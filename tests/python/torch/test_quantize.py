@@ -62,7 +62,8 @@ def test_layouts_ways_and_outputs() -> None:
     given = dg.quantize(x, global_scale=float(linear.global_scale))
     assert all(same_bits(one, two) for one, two in zip(given, dg.quantize(x, global_scale=linear.global_scale)))
     assert same_bits(given.global_scale, linear.global_scale)
-    assert (as_numpy(given.codes) == as_numpy(linear.codes)).mean() > 0.99  # 1 / (amax / 2688) is not 2688 / amax to the bit
+    # 1 / (amax / 2688) is not 2688 / amax to the bit: a block's scale may be the next one, and its codes with it.
+    assert (as_numpy(given.codes) == as_numpy(linear.codes)).mean() > 0.95
     rows = dg.quantize(x, per_row=True)
     assert rows.global_scale.shape == (5, 7)
     for i, j in [(0, 0), (4, 6)]:

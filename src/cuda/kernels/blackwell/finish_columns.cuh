@@ -93,7 +93,7 @@ DUALGEMM_DEVICE void finish_columns(const Params& params, const RowScales& scale
     u[i] = u[i] * scales.alpha_up * scales.row;
   }
   add_row_bias(params.bias, expert * params.bias.stride + n_begin, n_begin, params.n, g, u);
-  for_outputs<false, 8>(params, g, u, [&](int product, float(&outputs)[kEpilogueCols]) {
+  for_many_outputs<8>(params, g, u, [&](int product, float(&outputs)[kEpilogueCols]) {
     if (row < rows.end) store_product<kOutput>(params, rows, row, n_begin, product, outputs);
   });
   __syncwarp();

@@ -98,7 +98,7 @@ DUALGEMM_DEVICE void finish_rows(const Params& params, const OutputRows& rows, u
     g[i] = __fadd_rn(g[i] * factors.alphas.gate * row_scale, factors.bias_gate);
     u[i] = __fadd_rn(u[i] * factors.alphas.up * row_scale, factors.bias_up);
   }
-  for_outputs<true, kRows>(params, g, u, [&](int product, float(&outputs)[kRows]) {
+  for_outputs(params, g, u, [&](int product, float(&outputs)[kRows]) {
     store_rows(params, rows, first, col, product, outputs);
     __syncwarp();
   });

@@ -66,7 +66,7 @@ DUALGEMM_DEVICE void store_outputs(const Params& params, const Tile& tile, uint3
   if (col >= params.n) return;
   float g[2], u[2];
   products_of<kCfg>(params, tile, col, group, lane, sums, g, u);
-  for_outputs<true, 2>(params, g, u, [&](int product, const float(&outputs)[2]) {
+  for_outputs(params, g, u, [&](int product, const float(&outputs)[2]) {
     if (params.combine.side_by_side) return store_column(params, tile, row, col, product, outputs);
     // One output has no residual: nothing is asked for between the sums and the stores.
     uint8_t* const to = params.d + tile.batch * params.d_batch_bytes +
@@ -107,7 +107,7 @@ DUALGEMM_DEVICE void store_block(const Params& params, const Tile& tile, uint32_
     }
   }
   __syncwarp();
-  for_outputs<true, 4>(params, g, u, [&](int product, const float(&outputs)[4]) {
+  for_outputs(params, g, u, [&](int product, const float(&outputs)[4]) {
     const uint32_t block = block_of(params, columns_of(params, product), col);
 #pragma unroll
     for (uint32_t i = 0; i < 2; ++i)
