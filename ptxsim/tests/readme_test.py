@@ -3,6 +3,7 @@
 
 Usage: readme_test.py README.md PTXSIM NVCC
 What depends on the compiler's version is not compared: lines of the PTX, names of registers, and the folder of a source."""
+
 import os
 import pathlib
 import re
@@ -35,8 +36,14 @@ def main():
             if name:
                 (pathlib.Path(folder) / name).write_text(text)
             elif language == "sh":
-                done = subprocess.run(["bash", "-uc", text], cwd=folder, text=True, env={**os.environ, "PATH": path},
-                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                done = subprocess.run(
+                    ["bash", "-uc", text],
+                    cwd=folder,
+                    text=True,
+                    env={**os.environ, "PATH": path},
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                )
                 said += done.stdout
             else:
                 shown.append(text)

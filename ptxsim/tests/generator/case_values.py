@@ -1,11 +1,28 @@
 """Values of a case's buffers, as ptxsim reads them (docs/ptxsim.md, "Values"): JSON lists, packed texts and files of
 named arrays. A value is its pattern, an int; None stands for any value."""
+
 import os
 import re
 import struct
 
-WIDTHS = {'u8': 1, 's8': 1, 'b8': 1, 'u16': 2, 's16': 2, 'b16': 2, 'f16': 2, 'bf16': 2, 'u32': 4, 's32': 4, 'b32': 4,
-          'f32': 4, 'u64': 8, 's64': 8, 'b64': 8, 'f64': 8}
+WIDTHS = {
+    'u8': 1,
+    's8': 1,
+    'b8': 1,
+    'u16': 2,
+    's16': 2,
+    'b16': 2,
+    'f16': 2,
+    'bf16': 2,
+    'u32': 4,
+    's32': 4,
+    'b32': 4,
+    'f32': 4,
+    'u64': 8,
+    's64': 8,
+    'b64': 8,
+    'f64': 8,
+}
 FLOATS = {'f32': ('<f', '<I'), 'f64': ('<d', '<Q')}
 COLUMNS = 120
 LEAST_RUN = 3  # values that become one word
@@ -46,6 +63,7 @@ def number_text(bits, kind):
 
 def unpack(text, kind, is_hex):
     """The patterns of a packed text."""
+
     def value(word):
         if word == '-':
             return None
@@ -71,6 +89,7 @@ def unpack(text, kind, is_hex):
 
 def pack(patterns, kind, is_hex):
     """The words of a packed text."""
+
     def word(x):
         if x is None:
             return '-'
@@ -90,7 +109,7 @@ def pack(patterns, kind, is_hex):
             words.append('%s*%d' % (word(patterns[i]), end - i))
             i = end
             continue
-        first, second = (integer(x) for x in ended[i:i + 2])
+        first, second = (integer(x) for x in ended[i : i + 2])
         step = 0 if first is None or second is None else second - first
         end = i + 1
         while step and end < len(patterns) and integer(patterns[end]) == first + step * (end - i):

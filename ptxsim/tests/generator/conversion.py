@@ -1,4 +1,5 @@
 """cvt and cvt.pack (PTX ISA 9.0, "cvt", "cvt.pack")."""
+
 from fractions import Fraction
 
 import numbers_of_ptx as n
@@ -9,8 +10,16 @@ from threads import WIDTHS, NotModelled, handles
 
 TO_INTEGER = {'rni': 'rn', 'rzi': 'rz', 'rmi': 'rm', 'rpi': 'rp'}
 TYPES = set(FORMATS) | {'tf32'} | {s + str(w) for s in 'su' for w in (8, 16, 32, 64)}
-PAIRS = {'f16x2': n.F16, 'bf16x2': n.BF16, 'e4m3x2': n.E4M3, 'e5m2x2': n.E5M2, 'e2m1x2': n.E2M1, 'e2m3x2': n.E2M3,
-         'e3m2x2': n.E3M2, 'ue8m0x2': None}
+PAIRS = {
+    'f16x2': n.F16,
+    'bf16x2': n.BF16,
+    'e4m3x2': n.E4M3,
+    'e5m2x2': n.E5M2,
+    'e2m1x2': n.E2M1,
+    'e2m3x2': n.E2M3,
+    'e3m2x2': n.E3M2,
+    'ue8m0x2': None,
+}
 
 
 def to_integral(value, mode):
@@ -66,9 +75,9 @@ def scalar(x, modifiers, operands, to, source):
             elif to == 'tf32':
                 result = float_to_float(value, n.TF32, modifiers) << 13
                 if value == NAN:
-                    result = 0x7fffffff
+                    result = 0x7FFFFFFF
                     if 'rna' in modifiers:  # the low bits cleared, and with .satfinite the number before (an H100)
-                        result = (bits & ~0x1fff) - (0x2000 if 'satfinite' in modifiers else 0)
+                        result = (bits & ~0x1FFF) - (0x2000 if 'satfinite' in modifiers else 0)
             elif value == NAN and form is n.F64 and to == 'f64' and 'sat' not in modifiers:
                 result = bits | 1 << 51
             else:
@@ -82,16 +91,16 @@ def scalar(x, modifiers, operands, to, source):
 def scale_code(value, mode, satfinite):
     """ue8m0: 2^(code - 127), rounded towards zero or up; NaN 0xff. The sign does not count."""
     if value == NAN:
-        return 0xff
+        return 0xFF
     if value[1] == INF:
-        return 0xfe if satfinite else 0xff
+        return 0xFE if satfinite else 0xFF
     if value[1] == 0:
         return 0
     e = n.floor_log2(value[1])
     if mode == 'rp' and Fraction(2) ** e != value[1]:
         e += 1
     if e > 127:
-        return 0xfe if satfinite else 0xff
+        return 0xFE if satfinite else 0xFF
     return max(e + 127, 0)
 
 
@@ -127,7 +136,7 @@ def pair(x, modifiers, operands, to, source):
             code = x.read(operands[1], t, 2 * width)
             parts = [code & ((1 << width) - 1), code >> width]
             if from_form is None:
-                low, high = (NAN if c == 0xff else (0, Fraction(2) ** (c - 127)) for c in parts)
+                low, high = (NAN if c == 0xFF else (0, Fraction(2) ** (c - 127)) for c in parts)
             else:
                 low, high = (from_form.decode(c & ((1 << from_form.bits) - 1)) for c in parts)
         x.write(operands[0], t, narrow(high, form, modifiers) << bits | narrow(low, form, modifiers))
@@ -166,8 +175,11 @@ def cvt(x, modifiers, operands):
         for t in x.active:
             random = x.read(operands[3], t, 32)
             a, b = (n.F32.decode(x.read(o, t, 32)) for o in operands[1:3])
-            x.write(operands[0], t, stochastic(a, form, random >> 16, modifiers) << 16 |
-                    stochastic(b, form, random & 0xffff, modifiers))
+            x.write(
+                operands[0],
+                t,
+                stochastic(a, form, random >> 16, modifiers) << 16 | stochastic(b, form, random & 0xFFFF, modifiers),
+            )
         return
     kinds = [m for m in modifiers if m in TYPES or m in PAIRS]
     if len(kinds) != 2:

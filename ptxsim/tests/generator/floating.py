@@ -1,10 +1,11 @@
 """Floating-point arithmetic, comparisons and selections (PTX ISA 9.0, "Floating-Point Instructions", "Half Precision
 Floating-Point Instructions", "Mixed Precision Floating-Point Instructions", "Comparison and Selection Instructions").
 Exact fractions, rounded once. f32 and narrower NaNs are the canonical ones; f64 hands on a quieted operand."""
+
 from fractions import Fraction
 
 import numbers_of_ptx as n
-from integer import BOOLEAN, COMPARISONS, abs_neg, add_sub, compare_integers, div, is_integer, mad, min_max, mul, shift
+from integer import BOOLEAN, COMPARISONS, abs_neg, add_sub, compare_integers, div, mad, min_max, mul
 from numbers_of_ptx import INF, NAN
 from threads import WIDTHS, NotModelled, handles
 
@@ -88,7 +89,7 @@ def arithmetic(x, modifiers, operands):
         narrow = FORMATS[kinds[1]]
         for t in x.active:
             bits = [x.read(o, t) for o in operands[1:]]
-            values = [narrow.decode(b & 0xffff) for b in bits[:-1]] + [form.decode(bits[-1] & 0xffffffff)]
+            values = [narrow.decode(b & 0xFFFF) for b in bits[:-1]] + [form.decode(bits[-1] & 0xFFFFFFFF)]
             if root == 'fma':
                 total = n.add(n.multiply(values[0], values[1]), values[2], mode)
             else:
@@ -97,7 +98,7 @@ def arithmetic(x, modifiers, operands):
         return
 
     def compute(*bits):
-        if 'oob' in modifiers and 0x7ff7 in bits[:2]:  # the NaN that tensor copies fill with
+        if 'oob' in modifiers and 0x7FF7 in bits[:2]:  # the NaN that tensor copies fill with
             return 0
         values = [flush(form.decode(b), form, modifiers) for b in bits]
         nan = f64_nan(form, *bits)
@@ -114,6 +115,7 @@ def arithmetic(x, modifiers, operands):
         else:
             result = n.divide(values[0], values[1])
         return finish(result, form, modifiers, mode)
+
     each(x, kind, operands, compute)
 
 
@@ -149,6 +151,7 @@ def three_operands(x, modifiers, operands):
         if 'relu' in modifiers and result[0]:
             result = ZERO
         return form.encode(result)
+
     each(x, kind, operands, compute)
 
 
@@ -166,6 +169,7 @@ def sign_change(x, modifiers, operands):
         if form.is_subnormal(value) and 'ftz' in modifiers:
             bits &= top
         return bits & ~top if x.statement.root == 'abs' else bits ^ top
+
     each(x, kind, operands, compute)
 
 
@@ -190,6 +194,7 @@ def rcp_sqrt(x, modifiers, operands):
         if x.statement.root == 'sqrt':
             return finish(form.decode(n.square_root(value, form, mode)), form, modifiers, mode)
         return finish(n.divide(ONE, value), form, modifiers, mode)
+
     each(x, modifiers[-1], operands, compute)
 
 
@@ -200,6 +205,7 @@ def is_float(modifiers):
 def either(integer, floating):
     def handler(x, modifiers, operands):
         (floating if is_float(modifiers) else integer)(x, modifiers, operands)
+
     return handler
 
 
@@ -209,11 +215,21 @@ def divide(x, modifiers, operands):
     arithmetic(x, modifiers, operands)
 
 
-for root, integer, floating in (('add', add_sub, arithmetic), ('sub', add_sub, arithmetic), ('addc', add_sub, None),
-                                ('subc', add_sub, None), ('mul', mul, arithmetic), ('mad', mad, arithmetic),
-                                ('madc', mad, None), ('fma', None, arithmetic), ('div', div, divide),
-                                ('min', min_max, three_operands), ('max', min_max, three_operands),
-                                ('abs', abs_neg, sign_change), ('neg', abs_neg, sign_change)):
+for root, integer, floating in (
+    ('add', add_sub, arithmetic),
+    ('sub', add_sub, arithmetic),
+    ('addc', add_sub, None),
+    ('subc', add_sub, None),
+    ('mul', mul, arithmetic),
+    ('mad', mad, arithmetic),
+    ('madc', mad, None),
+    ('fma', None, arithmetic),
+    ('div', div, divide),
+    ('min', min_max, three_operands),
+    ('max', min_max, three_operands),
+    ('abs', abs_neg, sign_change),
+    ('neg', abs_neg, sign_change),
+):
     handles(root)(either(integer, floating))
 
 
@@ -241,8 +257,10 @@ def compared(x, modifiers, kind, sources, t):
     width = WIDTHS[element]
     a, b = (x.read(o, t, width * count) for o in sources)
     mask = (1 << width) - 1
-    return [compare_floats(FORMATS[element], comparison, modifiers, a >> width * i & mask, b >> width * i & mask)
-            for i in range(count)]
+    return [
+        compare_floats(FORMATS[element], comparison, modifiers, a >> width * i & mask, b >> width * i & mask)
+        for i in range(count)
+    ]
 
 
 def combined(x, modifiers, results, operands, t):
@@ -274,7 +292,7 @@ def set_to(x, modifiers, operands):
     for t in x.active:
         results = combined(x, modifiers, compared(x, modifiers, kind, operands[1:3], t), operands, t)
         if count == 1 and len(results) == 2:  # .u32 of two halves: 0xffff each
-            x.write(operands[0], t, results[0] * 0xffff | results[1] * 0xffff0000)
+            x.write(operands[0], t, results[0] * 0xFFFF | results[1] * 0xFFFF0000)
             continue
         true = FORMATS[element].encode(ONE) if element in FORMATS else (1 << WIDTHS[to]) - 1
         x.write(operands[0], t, sum((true if r else 0) << WIDTHS[element] * i for i, r in enumerate(results)))
@@ -300,7 +318,17 @@ def testp(x, modifiers, operands):
     for t in x.active:
         value = form.decode(x.read(operands[1], t, form.bits))
         finite = value != NAN and value[1] != INF
-        x.write(operands[0], t, int({
-            'finite': finite, 'infinite': value != NAN and value[1] == INF, 'number': value != NAN,
-            'notanumber': value == NAN, 'normal': finite and not form.is_subnormal(value),  # zeros are normal
-            'subnormal': finite and form.is_subnormal(value)}[modifiers[0]]))
+        x.write(
+            operands[0],
+            t,
+            int(
+                {
+                    'finite': finite,
+                    'infinite': value != NAN and value[1] == INF,
+                    'number': value != NAN,
+                    'notanumber': value == NAN,
+                    'normal': finite and not form.is_subnormal(value),  # zeros are normal
+                    'subnormal': finite and form.is_subnormal(value),
+                }[modifiers[0]]
+            ),
+        )

@@ -6,6 +6,7 @@ in the case itself are compared and stay. An open value (`-`, `null`) means that
 
 Usage: generate.py [--check | --list] [files...]    --check: writes nothing, exits 1 where a file is not current
 """
+
 import argparse
 import glob
 import json
@@ -56,7 +57,7 @@ def run_model(case, text, reader):
         if 'fill' in b:
             values = [b['fill']] * count
         for i, v in enumerate(values):
-            data[i * width:(i + 1) * width] = bits(v, width).to_bytes(width, 'little')
+            data[i * width : (i + 1) * width] = bits(v, width).to_bytes(width, 'little')
         buffers[b['name']] = (address, data)
         address += -(-len(data) // 4096) * 4096 + 4096
     parameters, tensor_maps = {}, {}
@@ -96,8 +97,9 @@ def current(path):
         width = WIDTHS[b['type']]
         expected = reader.patterns(said, b['type'], b.get('count'))
         data = memory[b['name']]
-        values = [None if e is None else int.from_bytes(data[i * width:(i + 1) * width], 'little')
-                  for i, e in enumerate(expected)]
+        values = [
+            None if e is None else int.from_bytes(data[i * width : (i + 1) * width], 'little') for i, e in enumerate(expected)
+        ]
         if isinstance(said, str) and '#' in said:
             expected[:] = values  # what the file's text() has
         elif values != expected:
@@ -145,8 +147,10 @@ def main():
         if not marked:
             with open(path, 'w') as file:
                 file.write(text.replace('//!', MARK + '\n//!', 1))
-    print('generated PTX cases: %d passed, %d failed' % (covered - (stale if args.check else by_hand),
-                                                         stale if args.check else by_hand))
+    print(
+        'generated PTX cases: %d passed, %d failed'
+        % (covered - (stale if args.check else by_hand), stale if args.check else by_hand)
+    )
     return 1 if by_hand or (args.check and stale) else 0
 
 

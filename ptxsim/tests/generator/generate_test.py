@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """generate.py itself: current cases pass, a wrong expected value is found and mended, and the fractions behind the
 models round as IEEE 754 says."""
+
 import glob
 import os
 import random
@@ -22,8 +23,9 @@ def write(path, text):
 
 
 def run(*arguments):
-    return subprocess.run([sys.executable, os.path.join(generate.HERE, 'generate.py'), *arguments],
-                          capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, os.path.join(generate.HERE, 'generate.py'), *arguments], capture_output=True, text=True
+    )
 
 
 def copied(folder, name):
@@ -83,9 +85,9 @@ def test_wrong_value_in_the_case(folder):
 def test_packed_values():
     assert case_values.pack([7, 7, 7, None, 1, 2, 3, 2, 2], 'u8', False) == ['7*3', '-', '1..3', '2', '2']
     assert case_values.pack([0, 3, 6, 9, 1, 3, 5], 's8', False) == ['0..9/3', '1', '3', '5']
-    assert case_values.pack([2, 1, 0, 0xff, 0xfe], 's8', False) == ['2..-2']
-    assert case_values.pack([0x80000000, 0x3f800000, 0x7fc00000], 'f32', False) == ['-0', '1', '0x7fc00000']
-    assert case_values.pack([10, 11, 12, 0xff], 'u8', True) == ['a..c', 'ff']
+    assert case_values.pack([2, 1, 0, 0xFF, 0xFE], 's8', False) == ['2..-2']
+    assert case_values.pack([0x80000000, 0x3F800000, 0x7FC00000], 'f32', False) == ['-0', '1', '0x7fc00000']
+    assert case_values.pack([10, 11, 12, 0xFF], 'u8', True) == ['a..c', 'ff']
     for name in sorted(glob.glob(os.path.join(generate.CASES, '*.values'))):
         assert ValueFile.read(name).text() == read(name), name
     for kind, width in case_values.WIDTHS.items():
@@ -98,13 +100,14 @@ def test_packed_values():
 
 def test_rounding():
     import struct
-    for bits in (0, 1, 0x007fffff, 0x00800000, 0x3f800000, 0x7f7fffff, 0x7f800000, 0x80000000, 0xff800000):
+
+    for bits in (0, 1, 0x007FFFFF, 0x00800000, 0x3F800000, 0x7F7FFFFF, 0x7F800000, 0x80000000, 0xFF800000):
         assert n.F32.encode(n.F32.decode(bits)) == bits
     for code in range(1 << 16):  # the nearest f16 of an f64 half way between two, by Python's own conversion
         value = n.F16.decode(code)
-        if value == n.NAN or value[1] == n.INF or code & 0x7fff == 0x7bff:
+        if value == n.NAN or value[1] == n.INF or code & 0x7FFF == 0x7BFF:
             continue
-        between = float(value[1] + n.F16.decode((code & 0x7fff) + 1)[1]) / 2
+        between = float(value[1] + n.F16.decode((code & 0x7FFF) + 1)[1]) / 2
         expected = struct.unpack('<H', struct.pack('<e', -between if value[0] else between))[0]
         assert n.F16.encode((value[0], n.Fraction(between))) == expected, hex(code)
 

@@ -1,8 +1,9 @@
 """Integer, logic, shift and selection instructions (PTX ISA 9.0, "Integer Arithmetic Instructions",
 "Extended-Precision Integer Arithmetic Instructions", "Logic and Shift Instructions", "Comparison and Selection
 Instructions", "prmt")."""
+
 from numbers_of_ptx import signed
-from threads import HANDLERS, WIDTHS, NotModelled, handles
+from threads import WIDTHS, handles
 
 
 def is_integer(kind):
@@ -36,12 +37,14 @@ def truncated_divide(a, b):
 
 def halves(function, kind):
     """The function on both 16-bit halves."""
+
     def on_both(*sources):
         result = 0
         for shift in (0, 16):
-            parts = [value_of(s >> shift & 0xffff, kind) for s in sources]
-            result |= (function(*parts) & 0xffff) << shift
+            parts = [value_of(s >> shift & 0xFFFF, kind) for s in sources]
+            result |= (function(*parts) & 0xFFFF) << shift
         return result
+
     return on_both
 
 
@@ -108,17 +111,21 @@ def mad(x, modifiers, operands):
 def mul24(x, modifiers, operands):
     """The low 24 bits of a and b as numbers of that width; .lo: bits 31..0 of the product, .hi: bits 47..16."""
     kind = modifiers[-1]
+
     def product(a, b):
-        a, b = a & 0xffffff, b & 0xffffff
+        a, b = a & 0xFFFFFF, b & 0xFFFFFF
         if kind[0] == 's':
             a, b = signed(a, 24), signed(b, 24)
         return a * b >> 16 if 'hi' in modifiers else a * b
+
     if x.statement.root == 'mul24':
         return by_lane(x, kind, operands, product)
+
     def fused(a, b, c):
         if 'sat' in modifiers:
             return clamp(signed(product(a, b), 32) + c, kind)
         return product(a, b) + c
+
     by_lane(x, kind, operands, fused)
 
 
@@ -160,11 +167,11 @@ def dot_product(x, modifiers, operands):
         total = c
         if x.statement.root == 'dp4a':
             for i in range(4):
-                total += value_of(a >> 8 * i & 0xff, a_kind[0] + '8') * value_of(b >> 8 * i & 0xff, b_kind[0] + '8')
+                total += value_of(a >> 8 * i & 0xFF, a_kind[0] + '8') * value_of(b >> 8 * i & 0xFF, b_kind[0] + '8')
         else:
             b >>= 16 if 'hi' in modifiers else 0
             for i in range(2):
-                total += value_of(a >> 16 * i & 0xffff, a_kind[0] + '16') * value_of(b >> 8 * i & 0xff, b_kind[0] + '8')
+                total += value_of(a >> 16 * i & 0xFFFF, a_kind[0] + '16') * value_of(b >> 8 * i & 0xFF, b_kind[0] + '8')
         x.write(operands[0], t, total)
 
 
@@ -189,11 +196,13 @@ def bfind(x, modifiers, operands):
     """The most significant bit that is not a sign bit; 0xffffffff when there is none."""
     kind = modifiers[-1]
     width = WIDTHS[kind]
+
     def find(a):
         a = ~a if a < 0 else a
         if a == 0:
-            return 0xffffffff
+            return 0xFFFFFFFF
         return width - a.bit_length() if 'shiftamt' in modifiers else a.bit_length() - 1
+
     by_lane(x, kind, operands, find, 32)
 
 
@@ -202,7 +211,7 @@ def fns(x, modifiers, operands):
     """The position of the n-th set bit from `base` on, upwards for n > 0, downwards for n < 0; 0: base itself."""
     for t in x.active:
         mask, base, n = x.read(operands[1], t, 32), x.read(operands[2], t, 32), signed(x.read(operands[3], t, 32), 32)
-        found = 0xffffffff
+        found = 0xFFFFFFFF
         if n == 0:
             if base < 32 and mask >> base & 1:
                 found = base
@@ -328,18 +337,23 @@ def prmt(x, modifiers, operands):
     mode = modifiers[-1]
     for t in x.active:
         a, b, c = (x.read(o, t, 32) for o in operands[1:])
-        source = [(b << 32 | a) >> 8 * i & 0xff for i in range(8)]
+        source = [(b << 32 | a) >> 8 * i & 0xFF for i in range(8)]
         s = c & 3
         if mode == 'b32':
             result = []
             for i in range(4):
                 select = c >> 4 * i & 15
                 byte = source[select & 7]
-                result.append((0xff if byte & 0x80 else 0) if select & 8 else byte)
+                result.append((0xFF if byte & 0x80 else 0) if select & 8 else byte)
         else:
-            picks = {'f4e': [s, s + 1, s + 2, s + 3], 'b4e': [s, (s - 1) % 8, (s - 2) % 8, (s - 3) % 8],
-                     'rc8': [s] * 4, 'ecl': [max(i, s) for i in range(4)], 'ecr': [min(i, s) for i in range(4)],
-                     'rc16': [2 * (s & 1), 2 * (s & 1) + 1] * 2}[mode]
+            picks = {
+                'f4e': [s, s + 1, s + 2, s + 3],
+                'b4e': [s, (s - 1) % 8, (s - 2) % 8, (s - 3) % 8],
+                'rc8': [s] * 4,
+                'ecl': [max(i, s) for i in range(4)],
+                'ecr': [min(i, s) for i in range(4)],
+                'rc16': [2 * (s & 1), 2 * (s & 1) + 1] * 2,
+            }[mode]
             result = [source[i] for i in picks]
         x.write(operands[0], t, sum(byte << 8 * i for i, byte in enumerate(result)))
 
@@ -351,9 +365,18 @@ def selp(x, modifiers, operands):
         x.write(operands[0], t, x.read(operands[1] if x.read(operands[3], t) else operands[2], t, width))
 
 
-COMPARISONS = {'eq': lambda o: o == 0, 'ne': lambda o: o != 0, 'lt': lambda o: o < 0, 'le': lambda o: o <= 0,
-               'gt': lambda o: o > 0, 'ge': lambda o: o >= 0, 'lo': lambda o: o < 0, 'ls': lambda o: o <= 0,
-               'hi': lambda o: o > 0, 'hs': lambda o: o >= 0}
+COMPARISONS = {
+    'eq': lambda o: o == 0,
+    'ne': lambda o: o != 0,
+    'lt': lambda o: o < 0,
+    'le': lambda o: o <= 0,
+    'gt': lambda o: o > 0,
+    'ge': lambda o: o >= 0,
+    'lo': lambda o: o < 0,
+    'ls': lambda o: o <= 0,
+    'hi': lambda o: o > 0,
+    'hs': lambda o: o >= 0,
+}
 BOOLEAN = {'and': lambda a, b: a & b, 'or': lambda a, b: a | b, 'xor': lambda a, b: a ^ b}
 
 

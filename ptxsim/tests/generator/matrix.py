@@ -3,6 +3,7 @@ leaves open, the sums of tensor cores, are as MMA-Sim describes them (arXiv 2511
 compute them: the products of a step and the accumulator are cut off below the largest exponent among them, added
 exactly, and the sum is cut to the result's format. A sparse A is expanded (sparse.py), and only what it stores is
 multiplied."""
+
 from fractions import Fraction
 
 import numbers_of_ptx as n
@@ -78,16 +79,36 @@ def byte_place(t, b):
 def movmatrix(x, modifiers, operands):
     for warp in x.warps():
         words = [x.read(operands[1], t, 32) for t in warp]
-        element = [[words[4 * r + c // 2] >> 16 * (c % 2) & 0xffff for c in range(8)] for r in range(8)]
+        element = [[words[4 * r + c // 2] >> 16 * (c % 2) & 0xFFFF for c in range(8)] for r in range(8)]
         for i, t in enumerate(warp):
             r, c = i // 4, 2 * (i % 4)
             x.write(operands[0], t, element[c][r] | element[c + 1][r] << 16)
 
 
-FORMATS = {'f16': n.F16, 'bf16': n.BF16, 'tf32': n.TF32, 'e4m3': n.E4M3, 'e5m2': n.E5M2, 'e2m1': n.E2M1,
-           'e2m3': n.E2M3, 'e3m2': n.E3M2}
-BITS = {'f16': 16, 'bf16': 16, 'tf32': 32, 'e4m3': 8, 'e5m2': 8, 'e2m3': 8, 'e3m2': 8, 's8': 8, 'u8': 8, 'e2m1': 4,
-        's4': 4, 'u4': 4}
+FORMATS = {
+    'f16': n.F16,
+    'bf16': n.BF16,
+    'tf32': n.TF32,
+    'e4m3': n.E4M3,
+    'e5m2': n.E5M2,
+    'e2m1': n.E2M1,
+    'e2m3': n.E2M3,
+    'e3m2': n.E3M2,
+}
+BITS = {
+    'f16': 16,
+    'bf16': 16,
+    'tf32': 32,
+    'e4m3': 8,
+    'e5m2': 8,
+    'e2m3': 8,
+    'e3m2': 8,
+    's8': 8,
+    'u8': 8,
+    'e2m1': 4,
+    's4': 4,
+    'u4': 4,
+}
 
 
 def element(code, kind):
@@ -144,7 +165,7 @@ def sum_of_terms(exact, accumulator, fraction_bits):
     return n.of_number(total * unit)
 
 
-CUT_13 = n.Format('f32 of 13 fraction bits', 8, 13, nan=0x7ffff)
+CUT_13 = n.Format('f32 of 13 fraction bits', 8, 13, nan=0x7FFFF)
 
 
 def store_sum(total, result, fraction_bits):
@@ -165,14 +186,19 @@ def product_matrix(a, b, c, kind_a, kind_b, result, steps, fraction_bits, satura
         for j, column in enumerate(vb):
             if result == 's32':
                 total = n.signed(c[i][j], 32) + sum(p * q for p, q in zip(row, column) if p is not None)
-                line.append((clamp(total, 's32') if saturate else total) & 0xffffffff)
+                line.append((clamp(total, 's32') if saturate else total) & 0xFFFFFFFF)
                 continue
             bits = c[i][j]
             for ks in steps:
                 accumulator = (n.F16 if result == 'f16' else n.F32).decode(bits)
-                pairs = [((n.negate(row[k]) if negate[0] else row[k], FORMATS[kind_a]),
-                          (n.negate(column[k]) if negate[1] else column[k], FORMATS[kind_b]))
-                         for k in ks if row[k] is not None]
+                pairs = [
+                    (
+                        (n.negate(row[k]) if negate[0] else row[k], FORMATS[kind_a]),
+                        (n.negate(column[k]) if negate[1] else column[k], FORMATS[kind_b]),
+                    )
+                    for k in ks
+                    if row[k] is not None
+                ]
                 bits = store_sum(step(pairs, accumulator, fraction_bits), result, fraction_bits)
             line.append(bits)
         d.append(line)
@@ -256,18 +282,21 @@ def scales_of_warp(x, modifiers, operands, warp):
         for row in range(rows):
             byte, thread = x.read(ids[0], warp[0], 16), x.read(ids[1], warp[0], 16)
             bits = x.read(word, warp[lane_of(row, thread)], 32)
-            result.append([scale(bits >> 8 * (byte + i) & 0xff, form) for i in range(per_row)])
+            result.append([scale(bits >> 8 * (byte + i) & 0xFF, form) for i in range(per_row)])
         return result
+
     first = len(operands) - 4
-    return (scales(first, lambda row, thread: 4 * (row % 8) + 2 * thread + row // 8, 16),
-            scales(first + 2, lambda column, thread: 4 * column + thread, 8))
+    return (
+        scales(first, lambda row, thread: 4 * (row % 8) + 2 * thread + row // 8, 16),
+        scales(first + 2, lambda column, thread: 4 * column + thread, 8),
+    )
 
 
 def scale(code, form):
     """An exponent, of the significand, and a value; None for a NaN. The sign of a UE4M3 counts for nothing."""
     if form == 'ue8m0':
-        return None if code == 0xff else (code - 127, Fraction(2) ** (code - 127))
-    value = n.E4M3.decode(code & 0x7f)
+        return None if code == 0xFF else (code - 127, Fraction(2) ** (code - 127))
+    value = n.E4M3.decode(code & 0x7F)
     return None if value == NAN else (max(code >> 3 & 15, 1) - 7, value[1])
 
 
@@ -293,8 +322,12 @@ def scaled_product(a, b, c, kind_a, kind_b, scales_a, scales_b):
                 else:
                     exponent = p[0] + q[0]
                     if not packed:
-                        exponent += sum(exponent_of(v, form) for i in ks for v, form in (
-                            (row[i], FORMATS[kind_a]), (column[i], FORMATS[kind_b])) if v[1] != 0)
+                        exponent += sum(
+                            exponent_of(v, form)
+                            for i in ks
+                            for v, form in ((row[i], FORMATS[kind_a]), (column[i], FORMATS[kind_b]))
+                            if v[1] != 0
+                        )
                     terms.append((exponent, n.of_number(sum(n.real(v) for v in products) * p[1] * q[1])))
             total = sum_of_terms(terms, n.F32.decode(bits), 35 if packed else 25)
             line.append(n.F32.encode(total, 'rz'))
@@ -305,9 +338,11 @@ def scaled_product(a, b, c, kind_a, kind_b, scales_a, scales_b):
 def fp8_of_sm90(a, b, c, kind_a, kind_b, result):
     """sm_90 has no such unit: ptxas (CUDA 13.0) takes the first two of the four elements of each of A's registers, then
     the other two, as halves, both into an accumulator of the result's format, and adds C with an addition of it."""
+
     def halves(row):  # of the elements that are there
         stored = [k for k, code in enumerate(row) if code is not None]
         return [[k for i, k in enumerate(stored) if i % 4 // 2 == half] for half in range(2)]
+
     form = n.F16 if result == 'f16' else n.F32
     sums = []
     for row, codes in zip(a, c):

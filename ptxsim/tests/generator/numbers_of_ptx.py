@@ -1,6 +1,7 @@
 """Floating-point formats as exact fractions (IEEE 754; OCP FP8 and MX; PTX ISA 9.0, "Fundamental Types", "Alternate
 Floating-Point Data Formats"). A value is NAN, or (sign, magnitude) with a Fraction or INF as the magnitude, so that
 zeros keep their sign."""
+
 from fractions import Fraction
 
 NAN = 'nan'
@@ -96,13 +97,13 @@ def round_to_integer(sign, magnitude, mode):
     return whole + 1 if up else whole
 
 
-F16 = Format('f16', 5, 10, nan=0x7fff)
-BF16 = Format('bf16', 8, 7, nan=0x7fff)
-F32 = Format('f32', 8, 23, nan=0x7fffffff)
-TF32 = Format('tf32', 8, 10, nan=0x3ffff)  # in the upper 19 bits of a register
-F64 = Format('f64', 11, 52, nan=0xfff8000000000000)
-E4M3 = Format('e4m3', 4, 3, has_inf=False, nan=0x7f)
-E5M2 = Format('e5m2', 5, 2, nan=0x7f)
+F16 = Format('f16', 5, 10, nan=0x7FFF)
+BF16 = Format('bf16', 8, 7, nan=0x7FFF)
+F32 = Format('f32', 8, 23, nan=0x7FFFFFFF)
+TF32 = Format('tf32', 8, 10, nan=0x3FFFF)  # in the upper 19 bits of a register
+F64 = Format('f64', 11, 52, nan=0xFFF8000000000000)
+E4M3 = Format('e4m3', 4, 3, has_inf=False, nan=0x7F)
+E5M2 = Format('e5m2', 5, 2, nan=0x7F)
 E2M1 = Format('e2m1', 2, 1, has_inf=False, has_nan=False, bias=1)
 E2M3 = Format('e2m3', 2, 3, has_inf=False, has_nan=False, bias=1)
 E3M2 = Format('e3m2', 3, 2, has_inf=False, has_nan=False, bias=3)
@@ -165,6 +166,7 @@ def divide(a, b):
 def square_root(value, form, mode):
     """The code of the rounded root: from its integer part at a precision far beyond the format's, with a sticky bit."""
     from math import isqrt
+
     if value == NAN or (value[0] and value[1] != 0):
         return form.encode(NAN)
     if value[1] in (0, INF):

@@ -1,6 +1,7 @@
 """Sparse matrices A (PTX ISA 9.0, "Sparse matrix storage"): a row of K elements of which half are stored, and for each
 chunk of it four bits that say where the stored ones belong. Rows are expanded to all K elements, None where nothing is
 stored: such an element is not multiplied, whatever it meets."""
+
 from threads import NotModelled
 
 # Bits of an element: elements of a chunk, and how many of them stand together.
@@ -44,10 +45,10 @@ def of_warp(words, selector, k, bits):
             word = words[4 * group + selector * needed + i]
             fours = [word >> 4 * n & 15 for n in range(8)]
             if bits >= 16:
-                metadata[group][4 * i:4 * i + 4] = fours[:4]
-                metadata[group + 8][4 * i:4 * i + 4] = fours[4:]
+                metadata[group][4 * i : 4 * i + 4] = fours[:4]
+                metadata[group + 8][4 * i : 4 * i + 4] = fours[4:]
             else:
-                metadata[group + 8 * (i % 2)][8 * (i // 2):8 * (i // 2) + 8] = fours
+                metadata[group + 8 * (i % 2)][8 * (i // 2) : 8 * (i // 2) + 8] = fours
     return metadata
 
 

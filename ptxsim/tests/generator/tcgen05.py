@@ -1,6 +1,7 @@
 """Matrix products of tensor memory (PTX ISA 9.0, "TensorCore 5th Generation Family Instructions"; where its figures are
 meant, CuTe's mma_traits_sm100_frag.hpp). One CTA, operands without a swizzle, everything at once and in order. What a
 part of D's lanes multiplies, A or metadata in tensor memory, is what lies in the same lanes."""
+
 import numbers_of_ptx as n
 import sparse
 from matrix import BITS, codes_of, product_matrix, scale, scaled_product
@@ -8,8 +9,15 @@ from threads import NotModelled, handles
 from warp import reduce_floats
 from warpgroup import k_major
 
-KINDS = {'f16': ['f16', 'bf16'], 'tf32': [None, None, 'tf32'], 'f8f6f4': ['e4m3', 'e5m2'], 'i8': ['u8', 's8'],
-         'mxf8f6f4': ['e4m3', 'e5m2'], 'mxf4': [None, 'e2m1'], 'mxf4nvf4': [None, 'e2m1']}
+KINDS = {
+    'f16': ['f16', 'bf16'],
+    'tf32': [None, None, 'tf32'],
+    'f8f6f4': ['e4m3', 'e5m2'],
+    'i8': ['u8', 's8'],
+    'mxf8f6f4': ['e4m3', 'e5m2'],
+    'mxf4': [None, 'e2m1'],
+    'mxf4nvf4': [None, 'e2m1'],
+}
 
 
 class TensorMemory:
@@ -54,7 +62,7 @@ def move(x, modifiers, operands):
     for warp in x.warps():
         for t in warp:
             at = x.address(address, t)
-            lane, column = (at >> 16) // 32 * 32 + t % 32, at & 0xffff
+            lane, column = (at >> 16) // 32 * 32 + t % 32, at & 0xFFFF
             for i, name in enumerate(x.elements(names)):
                 if loads:
                     x.write(name, t, memory.get(lane, column + i))
@@ -70,7 +78,7 @@ def reduce_words(words, modifiers):
     if 'f32' in modifiers:
         return reduce_floats(words, modifiers)
     values = [n.signed(word, 32) if 's32' in modifiers else word for word in words]
-    return (min if 'min' in modifiers else max)(values) & 0xffffffff
+    return (min if 'min' in modifiers else max)(values) & 0xFFFFFFFF
 
 
 def multiply(x, modifiers, operands, t):
@@ -99,17 +107,18 @@ def multiply(x, modifiers, operands, t):
     for part in range(parts):
         lane = 128 // parts * part
         if a_operand.startswith('['):
-            rows = tensor_rows(memory, lane, x.address(a_operand, t) & 0xffff, m, bits)
+            rows = tensor_rows(memory, lane, x.address(a_operand, t) & 0xFFFF, m, bits)
         else:
             rows = k_major(x, x.read(a_operand, t, 64), m, kind_a)
         if is_sparse:
-            fours = metadata_rows(memory, lane, metadata & 0xffff, m, k, bits, idesc & 3)
+            fours = metadata_rows(memory, lane, metadata & 0xFFFF, m, k, bits, idesc & 3)
             rows = sparse.expand_rows(rows, fours, bits)
         c = [[memory.get(lane + row, at + column) if accumulates else 0 for column in range(width)] for row in range(m)]
-        columns = b[part * width:(part + 1) * width]
+        columns = b[part * width : (part + 1) * width]
         if is_scaled:
-            scales = [tensor_scales(x, memory, operands[i], t, count, modifiers, idesc, i == 4)
-                      for i, count in ((4, m), (5, n))]
+            scales = [
+                tensor_scales(x, memory, operands[i], t, count, modifiers, idesc, i == 4) for i, count in ((4, m), (5, n))
+            ]
             sums = scaled_product(rows, columns, c, kind_a, kind_b, *scales)
         else:
             sums = product_matrix(rows, columns, c, kind_a, kind_b, result, [range(k)], 25, bool(idesc >> 3 & 1))
@@ -119,8 +128,7 @@ def multiply(x, modifiers, operands, t):
 
 
 def tensor_rows(memory, lane, column, rows, bits):
-    return [[code for i in range(8) for code in codes_of(memory.get(lane + row, column + i), bits)]
-            for row in range(rows)]
+    return [[code for i in range(8) for code in codes_of(memory.get(lane + row, column + i), bits)] for row in range(rows)]
 
 
 def metadata_rows(memory, lane, column, rows, k, bits, selector):
@@ -144,9 +152,11 @@ def metadata_rows(memory, lane, column, rows, k, bits, selector):
 
 def tensor_scales(x, memory, operand, t, rows, modifiers, idesc, is_a):
     """The scales of row r, which lie in lane r % 32, column r / 32."""
-    column = x.address(operand, t) & 0xffff
+    column = x.address(operand, t) & 0xFFFF
     first = idesc >> 29 & 3 if is_a else idesc >> 4 & 3
     per_row = 1 if 'kind::mxf8f6f4' in modifiers else 4 if 'scale_vec::4X' in modifiers else 2
     form = 'ue8m0' if idesc >> 23 & 1 else 'ue4m3'
-    return [[scale(memory.get(r % 32, column + r // 32) >> 8 * (first + i) & 0xff, form) for i in range(per_row)]
-            for r in range(rows)]
+    return [
+        [scale(memory.get(r % 32, column + r // 32) >> 8 * (first + i) & 0xFF, form) for i in range(per_row)]
+        for r in range(rows)
+    ]

@@ -1,6 +1,7 @@
 """Threads of one CTA in lockstep: registers, memory, branches. The threads with the lowest program counter go first, so
 that they meet where paths join; a barrier of the CTA is then nothing but a statement. What an instruction computes is in
 the family modules, written from the text of the PTX ISA."""
+
 import re
 import struct
 
@@ -16,12 +17,35 @@ def handles(*roots):
         for root in roots:
             HANDLERS[root] = function
         return function
+
     return register
 
 
-WIDTHS = {'pred': 1, 'b8': 8, 's8': 8, 'u8': 8, 'b16': 16, 's16': 16, 'u16': 16, 'f16': 16, 'bf16': 16, 'b32': 32,
-          's32': 32, 'u32': 32, 'f32': 32, 'f16x2': 32, 'bf16x2': 32, 's16x2': 32, 'u16x2': 32, 'b64': 64, 's64': 64,
-          'u64': 64, 'f64': 64, 'f32x2': 64, 'b128': 128}
+WIDTHS = {
+    'pred': 1,
+    'b8': 8,
+    's8': 8,
+    'u8': 8,
+    'b16': 16,
+    's16': 16,
+    'u16': 16,
+    'f16': 16,
+    'bf16': 16,
+    'b32': 32,
+    's32': 32,
+    'u32': 32,
+    'f32': 32,
+    'f16x2': 32,
+    'bf16x2': 32,
+    's16x2': 32,
+    'u16x2': 32,
+    'b64': 64,
+    's64': 64,
+    'u64': 64,
+    'f64': 64,
+    'f32x2': 64,
+    'b128': 128,
+}
 SHARED_BASE = 0  # the first KiB belongs to the system
 BUFFER_BASE = 1 << 20
 
@@ -49,7 +73,7 @@ class Kernel:
 
     def __init__(self, text):
         text = re.sub(r'//[^\n]*', '', text)
-        head, body = text[text.index('.entry'):].split('{', 1)
+        head, body = text[text.index('.entry') :].split('{', 1)
         self.parameters = re.findall(r'\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)\s+(\w+)', head)
         self.statements, self.labels, self.widths, self.shared = [], {}, {}, {}
         body = body.rsplit('}', 1)[0]
@@ -59,7 +83,7 @@ class Kernel:
             label = re.match(r'([A-Za-z_$]\w*)\s*:\s*', piece)
             while label and not piece.startswith('::'):
                 self.labels[label.group(1)] = len(self.statements)
-                piece = piece[label.end():]
+                piece = piece[label.end() :]
                 label = re.match(r'([A-Za-z_$]\w*)\s*:\s*', piece)
             if not piece:
                 continue
@@ -86,8 +110,9 @@ class Kernel:
             if not m:
                 raise NotModelled(piece)
             modifiers = re.findall(r'\.((?:\w|::)+)', m.group(4))
-            self.statements.append(Statement(m.group(2), m.group(1) == '!', m.group(3), modifiers,
-                                             split_operands(m.group(5)), piece))
+            self.statements.append(
+                Statement(m.group(2), m.group(1) == '!', m.group(3), modifiers, split_operands(m.group(5)), piece)
+            )
         self.shared_bytes = offset
 
 
@@ -162,8 +187,11 @@ class Threads:
                 return struct.unpack('<I', struct.pack('<f', struct.unpack('<d', struct.pack('<Q', bits))[0]))[0]
             return bits
         if re.match(r'-?\d+\.\d*$', operand):
-            return struct.unpack('<I', struct.pack('<f', float(operand)))[0] if width == 32 else struct.unpack(
-                '<Q', struct.pack('<d', float(operand)))[0]
+            return (
+                struct.unpack('<I', struct.pack('<f', float(operand)))[0]
+                if width == 32
+                else struct.unpack('<Q', struct.pack('<d', float(operand)))[0]
+            )
         literal = re.match(r'(-?)(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)U?$', operand)
         if not literal:
             raise NotModelled(operand)
@@ -172,10 +200,20 @@ class Threads:
 
     def special(self, operand, t):
         lane = t % 32
-        return {'%tid.x': t, '%tid.y': 0, '%tid.z': 0, '%ntid.x': self.count, '%laneid': lane, '%warpid': t // 32,
-                '%ctaid.x': 0, '%lanemask_eq': 1 << lane, '%lanemask_lt': (1 << lane) - 1,
-                '%lanemask_le': (2 << lane) - 1, '%lanemask_gt': 0xffffffff & ~((2 << lane) - 1),
-                '%lanemask_ge': 0xffffffff & ~((1 << lane) - 1)}.get(operand)
+        return {
+            '%tid.x': t,
+            '%tid.y': 0,
+            '%tid.z': 0,
+            '%ntid.x': self.count,
+            '%laneid': lane,
+            '%warpid': t // 32,
+            '%ctaid.x': 0,
+            '%lanemask_eq': 1 << lane,
+            '%lanemask_lt': (1 << lane) - 1,
+            '%lanemask_le': (2 << lane) - 1,
+            '%lanemask_gt': 0xFFFFFFFF & ~((2 << lane) - 1),
+            '%lanemask_ge': 0xFFFFFFFF & ~((1 << lane) - 1),
+        }.get(operand)
 
     def write(self, operand, t, value):
         if operand == '_':
@@ -204,11 +242,11 @@ class Threads:
 
     def load(self, address, count):
         data, at = self.bytes_at(address, count)
-        return int.from_bytes(data[at:at + count], 'little')
+        return int.from_bytes(data[at : at + count], 'little')
 
     def store(self, address, count, value):
         data, at = self.bytes_at(address, count)
-        data[at:at + count] = (value & ((1 << 8 * count) - 1)).to_bytes(count, 'little')
+        data[at : at + count] = (value & ((1 << 8 * count) - 1)).to_bytes(count, 'little')
 
     def warps(self):
         """The active threads by warp."""
@@ -219,8 +257,30 @@ class Threads:
 
 
 # "Data Movement: ld, st, mov"; control flow; synchronisation of threads that go in lockstep anyway.
-SPACES = {'global', 'shared', 'shared::cta', 'param', 'weak', 'volatile', 'nc', 'relaxed', 'acquire', 'release', 'gpu',
-          'cta', 'cluster', 'sys', 'ca', 'cg', 'cs', 'lu', 'cv', 'wb', 'wt', 'mmio'}
+SPACES = {
+    'global',
+    'shared',
+    'shared::cta',
+    'param',
+    'weak',
+    'volatile',
+    'nc',
+    'relaxed',
+    'acquire',
+    'release',
+    'gpu',
+    'cta',
+    'cluster',
+    'sys',
+    'ca',
+    'cg',
+    'cs',
+    'lu',
+    'cv',
+    'wb',
+    'wt',
+    'mmio',
+}
 
 
 def take_memory_form(modifiers):
@@ -308,7 +368,8 @@ def meet(x, modifiers, operands):
         if len(predicates) != x.count:
             raise NotModelled('a barrier of some threads')
         result = {'popc': sum(predicates), 'and': int(all(predicates)), 'or': int(any(predicates))}[
-            next(m for m in modifiers if m in ('popc', 'and', 'or'))]
+            next(m for m in modifiers if m in ('popc', 'and', 'or'))
+        ]
         for t in x.active:
             x.write(operands[0], t, result)
     elif root in ('bar', 'barrier') and 'sync' not in modifiers:

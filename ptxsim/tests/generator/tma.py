@@ -3,13 +3,27 @@
 that a wait never waits. Pixels of im2col modes: all places of a box are listed, image after image, and as many are taken
 from the list as the column has. What the text leaves open is as an H200 was seen to do it: the NaN that fills elements out of
 bounds is 0x7ff7 in each half, and rows of a store are clipped in steps of 16 bytes."""
+
 import itertools
 
 import numbers_of_ptx as n
 from threads import NotModelled, handles
 
-BYTES = {'u8': 1, 'u16': 2, 'u32': 4, 's32': 4, 'u64': 8, 's64': 8, 'f16': 2, 'bf16': 2, 'f32': 4, 'f64': 8,
-         'f32_ftz': 4, 'tf32': 4, 'tf32_ftz': 4}
+BYTES = {
+    'u8': 1,
+    'u16': 2,
+    'u32': 4,
+    's32': 4,
+    'u64': 8,
+    's64': 8,
+    'f16': 2,
+    'bf16': 2,
+    'f32': 4,
+    'f64': 8,
+    'f32_ftz': 4,
+    'tf32': 4,
+    'tf32_ftz': 4,
+}
 FLOATS = ('f16', 'bf16', 'f32', 'f64')
 # Which address bits are changed by which: (mask of the row bits at bit 7, where they go).
 SWIZZLES = {'none': (0, 0), '32': (1, 4), '64': (3, 4), '128': (7, 4), '128_atom32': (3, 5), '128_atom64': (1, 6)}
@@ -32,7 +46,7 @@ class TensorMap:
         self.box = [(self.im2col or self.wide)['channels']] if self.im2col or self.wide else description['box']
         self.steps = description.get('element_strides', [1] * len(self.dims))
         self.swizzle = SWIZZLES[description.get('swizzle', 'none')]
-        self.fill = 0x7ff77ff77ff77ff7 if description.get('oob_nan') and self.kind in FLOATS else 0
+        self.fill = 0x7FF77FF77FF77FF7 if description.get('oob_nan') and self.kind in FLOATS else 0
         self.span = SPANS[description.get('swizzle', 'none').split('_')[0]]
 
     def row_end(self, row_granule):
@@ -69,8 +83,9 @@ class TensorMap:
         """.im2col::w: one row of each image; the first image's may begin before the box."""
         low, high = self.wide['lower'] + offset, self.dims[1] - 1 + self.wide['upper'] + offset
         count = (128 if always_128 else self.wide['pixels']) + halo
-        rows = itertools.chain([range(start[1] + offset, high + 1, self.steps[1])],
-                               itertools.repeat(range(low, high + 1, self.steps[1])))
+        rows = itertools.chain(
+            [range(start[1] + offset, high + 1, self.steps[1])], itertools.repeat(range(low, high + 1, self.steps[1]))
+        )
         every = ((w, image) for image, row in enumerate(rows, start[-1]) for w in row)
         for w, image in itertools.islice(every, count):
             yield [w] + start[2:-1] + [image]
@@ -125,8 +140,11 @@ def copied(x, modifiers, tensor, start, info, t, row_granule=1):
 def cp(x, modifiers, operands):
     if 'commit_group' in modifiers or 'wait_group' in modifiers or 'prefetch' in modifiers:
         return
-    if 'tensor' not in modifiers and modifiers[:2] == ['async', 'bulk'] and not any(
-            m.startswith(('multicast', 'cp_mask')) for m in modifiers):
+    if (
+        'tensor' not in modifiers
+        and modifiers[:2] == ['async', 'bulk']
+        and not any(m.startswith(('multicast', 'cp_mask')) for m in modifiers)
+    ):
         for t in x.active:  # consecutive bytes
             size = x.read(operands[2], t, 32)
             x.store(x.address(operands[0], t), size, x.load(x.address(operands[1], t), size))

@@ -1,13 +1,26 @@
 """Video instructions (PTX ISA 9.0, "Scalar Video Instructions", "SIMD Video Instructions"), in whole numbers of any size: what
 does not fit is cut off where the result is written. Scalar ones are those that ptxas writes out for Hopper, as an H100
 gave them: not in everything what the manual says."""
+
 from numbers_of_ptx import signed
 from threads import HANDLERS
 
-COMPARISONS = {'eq': lambda a, b: a == b, 'ne': lambda a, b: a != b, 'lt': lambda a, b: a < b, 'le': lambda a, b: a <= b,
-               'gt': lambda a, b: a > b, 'ge': lambda a, b: a >= b}
-OPERATIONS = {'vadd': lambda a, b: a + b, 'vsub': lambda a, b: a - b, 'vabsdiff': lambda a, b: abs(a - b), 'vmin': min,
-              'vmax': max, 'vavrg': lambda a, b: (a + b + (1 if a + b >= 0 else 0)) >> 1}
+COMPARISONS = {
+    'eq': lambda a, b: a == b,
+    'ne': lambda a, b: a != b,
+    'lt': lambda a, b: a < b,
+    'le': lambda a, b: a <= b,
+    'gt': lambda a, b: a > b,
+    'ge': lambda a, b: a >= b,
+}
+OPERATIONS = {
+    'vadd': lambda a, b: a + b,
+    'vsub': lambda a, b: a - b,
+    'vabsdiff': lambda a, b: abs(a - b),
+    'vmin': min,
+    'vmax': max,
+    'vavrg': lambda a, b: (a + b + (1 if a + b >= 0 else 0)) >> 1,
+}
 SECOND = {'add': lambda a, c: a + c, 'min': min, 'max': max}
 
 
@@ -72,14 +85,22 @@ class Instruction:
         if (self.a if self.root == 'vset' else self.result) == 's32':
             return (signed(value % (1 << 32), 32) if self.root in ('vadd', 'vsub') else value) < signed(c, 32)
         kinds = (self.a, self.b)
-        negative = {'vadd': True, 'vsub': True, 'vmin': 's32' in kinds, 'vmax': kinds == ('s32', 's32'),
-                    'vshl': self.saturates, 'vshr': self.saturates or self.a == 's32'}.get(self.root, False)
+        negative = {
+            'vadd': True,
+            'vsub': True,
+            'vmin': 's32' in kinds,
+            'vmax': kinds == ('s32', 's32'),
+            'vshl': self.saturates,
+            'vshr': self.saturates or self.a == 's32',
+        }.get(self.root, False)
         word = value % (1 << 32)
         return word < 1 << 31 and word <= c if negative else value % (1 << 64) < c
 
     def scalar(self, words, selectors):
-        parts = [number(words[i] >> at & ((1 << width) - 1), width, kind)
-                 for i, kind, (at, width) in ((1, self.a, place(selectors[1])), (2, self.b, place(selectors[2])))]
+        parts = [
+            number(words[i] >> at & ((1 << width) - 1), width, kind)
+            for i, kind, (at, width) in ((1, self.a, place(selectors[1])), (2, self.b, place(selectors[2])))
+        ]
         at, width = place(selectors[0])
         value = self.operate(*parts)
         if self.root == 'vshl':
@@ -114,8 +135,10 @@ class Instruction:
         return result
 
     def multiply(self, words, selectors, minus):
-        a, b = (signed(number(words[i] >> at & ((1 << width) - 1), width, kind) % (1 << 32), 32)
-                for i, kind, (at, width) in ((1, self.a, place(selectors[1])), (2, self.b, place(selectors[2]))))
+        a, b = (
+            signed(number(words[i] >> at & ((1 << width) - 1), width, kind) % (1 << 32), 32)
+            for i, kind, (at, width) in ((1, self.a, place(selectors[1])), (2, self.b, place(selectors[2])))
+        )
         c = signed(words[3], 32)
         negative = minus[1] != minus[2]
         total = (-a * b if negative else a * b) + (-c if minus[3] else c) + ('po' in self.modifiers)
@@ -142,7 +165,7 @@ def video(x, modifiers, operands):
             value = instruction.scalar(words, selectors)
         else:
             value = instruction.simd(words, selectors)
-        x.write(names[0], t, value & 0xffffffff)
+        x.write(names[0], t, value & 0xFFFFFFFF)
 
 
 for root in ('vadd', 'vsub', 'vabsdiff', 'vmin', 'vmax', 'vset'):

@@ -1,5 +1,6 @@
 """Exchange within a warp, and atomics, whose lanes are performed in order (PTX ISA 9.0, "shfl.sync", "vote.sync",
 "match.sync", "redux.sync", "elect.sync", "activemask", "atom", "red")."""
+
 import numbers_of_ptx as n
 from integer import value_of
 from numbers_of_ptx import NAN
@@ -42,8 +43,12 @@ def vote(x, modifiers, operands):
     for warp in x.warps():
         here = members(x, operands[-1], warp)
         votes = {t % 32: x.read(operands[1], t) for t in here}
-        result = {'all': all(votes.values()), 'any': any(votes.values()), 'uni': len(set(votes.values())) == 1,
-                  'ballot': sum(v << lane for lane, v in votes.items())}[modifiers[1]]
+        result = {
+            'all': all(votes.values()),
+            'any': any(votes.values()),
+            'uni': len(set(votes.values())) == 1,
+            'ballot': sum(v << lane for lane, v in votes.items()),
+        }[modifiers[1]]
         for t in here:
             x.write(operands[0], t, int(result))
 
@@ -112,8 +117,14 @@ def redux(x, modifiers, operands):
             values = [value_of(b, kind) for b in bits]
             result = values[0]
             for v in values[1:]:
-                result = {'add': lambda a, b: a + b, 'min': min, 'max': max, 'and': lambda a, b: a & b,
-                          'or': lambda a, b: a | b, 'xor': lambda a, b: a ^ b}[operation](result, v)
+                result = {
+                    'add': lambda a, b: a + b,
+                    'min': min,
+                    'max': max,
+                    'and': lambda a, b: a & b,
+                    'or': lambda a, b: a | b,
+                    'xor': lambda a, b: a ^ b,
+                }[operation](result, v)
         for t in here:
             x.write(operands[0], t, result)
 
@@ -127,16 +138,30 @@ def updated(operation, kind, old, b, c):
     if operation in ('min', 'max'):
         choose = min if operation == 'min' else max
         return choose(value_of(old, kind), value_of(b, kind)) & ((1 << width) - 1)
-    return {'add': lambda: old + b, 'inc': lambda: 0 if old >= b else old + 1,
-            'dec': lambda: b if old == 0 or old > b else old - 1, 'cas': lambda: c if old == b else old,
-            'exch': lambda: b, 'and': lambda: old & b, 'or': lambda: old | b, 'xor': lambda: old ^ b}[operation]()
+    return {
+        'add': lambda: old + b,
+        'inc': lambda: 0 if old >= b else old + 1,
+        'dec': lambda: b if old == 0 or old > b else old - 1,
+        'cas': lambda: c if old == b else old,
+        'exch': lambda: b,
+        'and': lambda: old & b,
+        'or': lambda: old | b,
+        'xor': lambda: old ^ b,
+    }[operation]()
 
 
 @handles('atom', 'red')
 def atom(x, modifiers, operands):
     kind = modifiers[-1]
     operation = next((m for m in modifiers if m in OPERATIONS), None)
-    if operation is None or kind not in WIDTHS or kind[0] == 'f' or kind.startswith('bf') or 'async' in modifiers or 'noftz' in modifiers:
+    if (
+        operation is None
+        or kind not in WIDTHS
+        or kind[0] == 'f'
+        or kind.startswith('bf')
+        or 'async' in modifiers
+        or 'noftz' in modifiers
+    ):
         raise NotModelled(x.statement.text)
     width = WIDTHS[kind]
     sources = operands if x.statement.root == 'red' else operands[1:]

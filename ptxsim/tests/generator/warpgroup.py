@@ -1,5 +1,6 @@
 """wgmma.mma_async (PTX ISA 9.0, "Asynchronous Warpgroup Level Matrix Instructions"), and matrices in shared memory.
 Sums are those of matrix.py."""
+
 import sparse
 from matrix import BITS, accumulators, codes_of, fragment_a, product_matrix, store_accumulators
 from threads import NotModelled, handles
@@ -9,7 +10,7 @@ def descriptor_fields(descriptor):
     """Start, leading and stride dimension in bytes (PTX ISA, "Matrix Descriptor Format")."""
     if descriptor >> 49 & 7:
         raise NotModelled('base offset')
-    return [(descriptor >> at & 0x3fff) << 4 for at in (0, 16, 32)]
+    return [(descriptor >> at & 0x3FFF) << 4 for at in (0, 16, 32)]
 
 
 def k_major(x, descriptor, rows, kind, chunks=2):
@@ -42,8 +43,10 @@ def mn_major(x, descriptor, rows, kind, k):
         raise NotModelled('swizzle')
     width = BITS[kind] // 8
     together = 16 // width
-    return [[x.load(start + r // together * stride + i // 8 * leading + i % 8 * 16 + r % together * width, width)
-             for i in range(k)] for r in range(rows)]
+    return [
+        [x.load(start + r // together * stride + i // 8 * leading + i % 8 * 16 + r % together * width, width) for i in range(k)]
+        for r in range(rows)
+    ]
 
 
 @handles('wgmma')
@@ -61,7 +64,7 @@ def wgmma(x, modifiers, operands):
     if len(x.active) % 128 != 0:
         raise NotModelled('part of a warpgroup')
     for first in range(0, len(x.active), 128):
-        group = x.active[first:first + 128]
+        group = x.active[first : first + 128]
         descriptor = x.read(operands[2], group[0], 64)
         if transposed and transposed[-1]:
             b = mn_major(x, descriptor, columns, kind_b, 32 if is_sparse else 16)
@@ -69,10 +72,20 @@ def wgmma(x, modifiers, operands):
             b = k_major(x, descriptor, columns, kind_b, 4 if is_sparse else 2)
         a = stored_a_of_wgmma(x, operands[1], group, kind_a, transposed[:-1] == [True])
         if is_sparse:
-            a = [row for w in range(4) for row in sparse.expand_rows(
-                a[16 * w:16 * w + 16],
-                sparse.of_warp([x.read(metadata[0], t, 32) for t in group[32 * w:32 * w + 32]], int(metadata[1], 0),
-                               len(b[0]), BITS[kind_a]), BITS[kind_a])]
+            a = [
+                row
+                for w in range(4)
+                for row in sparse.expand_rows(
+                    a[16 * w : 16 * w + 16],
+                    sparse.of_warp(
+                        [x.read(metadata[0], t, 32) for t in group[32 * w : 32 * w + 32]],
+                        int(metadata[1], 0),
+                        len(b[0]),
+                        BITS[kind_a],
+                    ),
+                    BITS[kind_a],
+                )
+            ]
         c = [[0] * columns for _ in range(64)]
         if x.read(rest[0], group[0]):
             for i, t in enumerate(group):
@@ -82,7 +95,7 @@ def wgmma(x, modifiers, operands):
         fp8 = kind_a in ('e4m3', 'e5m2')
         d = product_matrix(a, b, c, kind_a, kind_b, result, [range(len(a[0]))], 13 if fp8 else 25, saturate, negate)
         for w in range(4):
-            store_accumulators(x, names, group[32 * w:32 * w + 32], d, result, 16 * w)
+            store_accumulators(x, names, group[32 * w : 32 * w + 32], d, result, 16 * w)
 
 
 def stored_a_of_wgmma(x, operand, group, kind, is_transposed):
@@ -91,6 +104,6 @@ def stored_a_of_wgmma(x, operand, group, kind, is_transposed):
         return mn_major(x, descriptor, 64, kind, 16) if is_transposed else k_major(x, descriptor, 64, kind)
     a = []
     for w in range(4):
-        warp = group[32 * w:32 * w + 32]
+        warp = group[32 * w : 32 * w + 32]
         a += fragment_a([[x.read(r, t, 32) for r in x.elements(operand)] for t in warp], BITS[kind])
     return a

@@ -4,6 +4,7 @@
 
 A kernel fails by a wrong number, a fault, or a report of severity error. Exit status: 0; 1 something failed; 2 wrong arguments.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -38,8 +39,18 @@ def run_one(ptxsim: str, name: str, target: int, folder: pathlib.Path) -> Result
     except Exception as error:  # the compiler's; its text is long
         return Result(name, target, f"not compiled: {(str(error).splitlines() or [type(error).__name__])[0][:200]}", "", 0.0)
     start = time.monotonic()
-    command = [ptxsim, "run", str(folder / "kernel.ptx"), "--case", str(folder / "case.json"), "--schedule", "all", "--seeds", str(SEEDS),
-               "--json"]
+    command = [
+        ptxsim,
+        "run",
+        str(folder / "kernel.ptx"),
+        "--case",
+        str(folder / "case.json"),
+        "--schedule",
+        "all",
+        "--seeds",
+        str(SEEDS),
+        "--json",
+    ]
     try:
         done = subprocess.run(command, text=True, capture_output=True, timeout=LIMIT_SECONDS, check=False)
     except subprocess.TimeoutExpired:
@@ -52,8 +63,11 @@ def run_one(ptxsim: str, name: str, target: int, folder: pathlib.Path) -> Result
 
 def judged(runs: list[dict]) -> tuple[str, str]:
     """Why it failed, and the rules that were reported with their severities."""
-    failures = [f"{run['schedule']}: {(run.get('error') or {}).get('message') or '; '.join(run['mismatches'][:1])}"
-                for run in runs if run.get("error") or run["mismatches"]]
+    failures = [
+        f"{run['schedule']}: {(run.get('error') or {}).get('message') or '; '.join(run['mismatches'][:1])}"
+        for run in runs
+        if run.get("error") or run["mismatches"]
+    ]
     found = collections.Counter((report["severity"], report["rule"]) for run in runs for report in run["reports"])
     errors = [report for run in runs for report in run["reports"] if report["severity"] == "error"]
     if errors and not failures:
@@ -76,8 +90,10 @@ def table(results: list[Result]) -> str:
     for name, of in by_name.items():
         wrong = [f"{spoken(one.target)}: {one.failure}" for one in of if one.failure]
         findings = sorted({word for one in of for word in one.findings.split(", ") if word and word != "none"})
-        lines.append(f"| {name} | {' '.join(spoken(one.target) for one in of)} | {'; '.join(wrong) or 'right'} | "
-                     f"{', '.join(findings) or 'none'} | {sum(one.seconds for one in of):.1f} |")
+        lines.append(
+            f"| {name} | {' '.join(spoken(one.target) for one in of)} | {'; '.join(wrong) or 'right'} | "
+            f"{', '.join(findings) or 'none'} | {sum(one.seconds for one in of):.1f} |"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -95,14 +111,21 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or pathlib.Path(temporary)
         with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool:
-            futures = [pool.submit(run_one, options.ptxsim, name, target, folder / f"{name.replace(' ', '_').replace(',', '')}_{target}")
-                       for name, target in work]
+            futures = [
+                pool.submit(
+                    run_one, options.ptxsim, name, target, folder / f"{name.replace(' ', '_').replace(',', '')}_{target}"
+                )
+                for name, target in work
+            ]
             results = []
             for future in futures:
                 one = future.result()
                 results.append(one)
-                print(f"{'FAILED' if one.failure else 'passed'}  {one.name}, {spoken(one.target)}: {one.failure or one.findings} "
-                      f"({one.seconds:.1f} s)", flush=True)
+                print(
+                    f"{'FAILED' if one.failure else 'passed'}  {one.name}, {spoken(one.target)}: {one.failure or one.findings} "
+                    f"({one.seconds:.1f} s)",
+                    flush=True,
+                )
     if options.table:
         options.table.write_text(table(results), encoding="utf-8")
     failed = sum(bool(one.failure) for one in results)

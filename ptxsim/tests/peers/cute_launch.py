@@ -1,4 +1,5 @@
 """What a launcher of CuTe DSL launches its kernel with, without a GPU: its host code runs as it is."""
+
 from __future__ import annotations
 
 import ctypes
@@ -7,7 +8,8 @@ import re
 import struct
 import subprocess
 import tempfile
-from typing import Any, NamedTuple, Sequence
+from typing import Any, NamedTuple
+from collections.abc import Sequence
 
 LAUNCHER = pathlib.Path(__file__).parent / "cute_launcher.c"
 
@@ -27,16 +29,19 @@ def launched(compiled: Any, addresses: Sequence[int], sizes: Sequence[int]) -> L
         (path / "host.o").write_bytes(object_file)
         run = re.findall(rb"\x00(_mlir_peer__mlir_ciface_\w+)\x00", object_file)[0].decode()
         # -Bsymbolic: the DSL's own library is in this process, and has the same names.
-        subprocess.run(["cc", "-shared", "-fPIC", "-Wl,-Bsymbolic", "-o", path / "host.so", path / "host.o", LAUNCHER], check=True)
+        subprocess.run(
+            ["cc", "-shared", "-fPIC", "-Wl,-Bsymbolic", "-o", path / "host.so", path / "host.o", LAUNCHER], check=True
+        )
         library = ctypes.CDLL(str(path / "host.so"))
     kept = (ctypes.c_ubyte * 128 * 64).in_dll(library, "kept")
-    (ctypes.c_int * 64).in_dll(library, "keep_bytes")[:len(sizes)] = sizes
+    (ctypes.c_int * 64).in_dll(library, "keep_bytes")[: len(sizes)] = sizes
     status, device, module = ctypes.c_int32(), ctypes.c_int32(), ctypes.c_void_p()
     to_module = ctypes.pointer(module)
 
     def call(name: str, *values: Any) -> None:
-        getattr(library, name)((ctypes.c_void_p * (len(values) + 1))(*map(ctypes.addressof, values), ctypes.addressof(status)),
-                               len(values) + 1)
+        getattr(library, name)(
+            (ctypes.c_void_p * (len(values) + 1))(*map(ctypes.addressof, values), ctypes.addressof(status)), len(values) + 1
+        )
         if status.value:
             raise RuntimeError(f"{name}: status {status.value}; must be 0")
 

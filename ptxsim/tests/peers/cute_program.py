@@ -1,7 +1,8 @@
 """A program with CuTe DSL's launcher, for `ptxsim exec`: it compiles while it runs, and its host code encodes the tensor maps.
 
-    CUTE_DSL_KEEP=ptx,cubin CUTE_DSL_DUMP_DIR=dump ptxsim exec --device b200 --ptx dump -- python ptxsim/tests/peers/cute_program.py
+CUTE_DSL_KEEP=ptx,cubin CUTE_DSL_DUMP_DIR=dump ptxsim exec --device b200 --ptx dump -- python ptxsim/tests/peers/cute_program.py
 """
+
 import cute_kernels
 import cutlass
 import numpy as np

@@ -1,4 +1,5 @@
 """Values that sums in FP32 have exactly, and formats of 8 and 4 bits."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -13,7 +14,7 @@ def integers(random: np.random.Generator, *shape: int) -> np.ndarray:
 def e4m3(codes: np.ndarray) -> np.ndarray:
     """uint8 without NaN, as float64."""
     exponent, mantissa = (codes >> 3 & 15).astype(int), (codes & 7) / 8.0
-    size = np.where(exponent == 0, mantissa * 2.0**-6, (1 + mantissa) * 2.0**(exponent - 7))
+    size = np.where(exponent == 0, mantissa * 2.0**-6, (1 + mantissa) * 2.0 ** (exponent - 7))
     return np.where(codes & 128, -size, size)
 
 

@@ -5,6 +5,7 @@
 A mutant that survives without a reason fails, and so does a reason whose mutant is noticed (of whole campaigns, without --limit).
 Exit status: 0; 1 something failed; 2 wrong arguments.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -63,9 +64,28 @@ def run_one(ptxsim: str, name: str, target: int, limit: int, listing: pathlib.Pa
         case = peer.write(target, folder)
         (folder / "allowed.json").write_text(json.dumps(allowed), encoding="utf-8")
         start = processor_seconds()
-        done = subprocess.run([ptxsim, "mutate", str(folder / "kernel.ptx"), "--case", str(case), "--seeds", str(SEEDS), "--resident", "1",
-                               "--strict", "--list", "--limit", str(limit), "--allow", str(folder / "allowed.json")],
-                              text=True, capture_output=True, check=False)
+        done = subprocess.run(
+            [
+                ptxsim,
+                "mutate",
+                str(folder / "kernel.ptx"),
+                "--case",
+                str(case),
+                "--seeds",
+                str(SEEDS),
+                "--resident",
+                "1",
+                "--strict",
+                "--list",
+                "--limit",
+                str(limit),
+                "--allow",
+                str(folder / "allowed.json"),
+            ],
+            text=True,
+            capture_output=True,
+            check=False,
+        )
     seconds = processor_seconds() - start
     if listing:
         listing.mkdir(parents=True, exist_ok=True)
@@ -79,23 +99,34 @@ def run_one(ptxsim: str, name: str, target: int, limit: int, listing: pathlib.Pa
     failures = [line.replace(f"{folder}/", "") for line in survived if "[allowed: #" not in line]
     failures += [f"invalid: {fates['invalid']} mutants"] * (fates["invalid"] > 0)
     if not limit:
-        failures += [f"noticed, or not there, although survivors.json has it: {mutants[index][1]}"
-                     for index in range(len(mutants)) if index not in used]
+        failures += [
+            f"noticed, or not there, although survivors.json has it: {mutants[index][1]}"
+            for index in range(len(mutants))
+            if index not in used
+        ]
     counts = collections.Counter(reasons[mutants[index][0]]["reason"] for index in used)
     missed = sum(reasons[mutants[index][0]].get("is_miss", False) for index in used)
     return Campaign(name, target, executed, executed - fates["survived"], dict(counts), missed, failures, seconds)
 
 
 def table(campaigns: list[Campaign]) -> str:
-    lines = ["| kernel | for | executed | noticed | harmless, each with its reason | missed by ptxsim, by name | survived without a reason "
-             "| seconds |", "|---|---|---|---|---|---|---|---|"]
-    lines += [f"| {one.name} | sm_{one.target}a | {one.executed} | {one.noticed} | {sum(one.reasons.values()) - one.missed} | "
-              f"{one.missed} | {one.executed - one.noticed - sum(one.reasons.values())} | {one.seconds:.0f} |" for one in campaigns]
+    lines = [
+        "| kernel | for | executed | noticed | harmless, each with its reason | missed by ptxsim, by name | survived without a reason "
+        "| seconds |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| {one.name} | sm_{one.target}a | {one.executed} | {one.noticed} | {sum(one.reasons.values()) - one.missed} | "
+        f"{one.missed} | {one.executed - one.noticed - sum(one.reasons.values())} | {one.seconds:.0f} |"
+        for one in campaigns
+    ]
     for one in campaigns:
         lines += ["", f"Survivors of {one.name}, sm_{one.target}a:", ""]
         for of in reasons_of(one.name, one.target):
             texts = ", ".join(sorted({f"`{mutant['text']}`" for mutant in of["mutants"]}))
-            lines += textwrap.wrap(f"- {one.reasons.get(of['reason'], 0)} × {texts}: {of['reason']}", 120, subsequent_indent="  ")
+            lines += textwrap.wrap(
+                f"- {one.reasons.get(of['reason'], 0)} × {texts}: {of['reason']}", 120, subsequent_indent="  "
+            )
     return "\n".join(lines) + "\n"
 
 
@@ -111,8 +142,11 @@ def main() -> int:
         one = run_one(options.ptxsim, name, target, options.limit, options.list)
         campaigns.append(one)
         rate = 100 * one.noticed / max(one.executed, 1)
-        print(f"{'FAILED' if one.failures else 'passed'}  mutants of {name}, sm_{target}a: {one.noticed} of {one.executed} noticed ({rate:.1f} %), "
-              f"{sum(one.reasons.values()) - one.missed} harmless for a reason, {one.missed} missed ({one.seconds:.1f} s)", flush=True)
+        print(
+            f"{'FAILED' if one.failures else 'passed'}  mutants of {name}, sm_{target}a: {one.noticed} of {one.executed} noticed ({rate:.1f} %), "
+            f"{sum(one.reasons.values()) - one.missed} harmless for a reason, {one.missed} missed ({one.seconds:.1f} s)",
+            flush=True,
+        )
         for failure in one.failures:
             print(f"  {failure}", flush=True)
     if options.table:

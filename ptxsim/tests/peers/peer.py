@@ -1,4 +1,5 @@
 """A kernel of somebody else's compiler with its launch, its operands and what it must compute."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -19,6 +20,7 @@ CASE_TYPES = {"float16": "f16", "float32": "f32", "int8": "s8", "int32": "s32", 
 class Array:
     """``values``: what is there before; None: it is unwritten. ``expected``: what must be there afterwards, in every
     bit, or within ``close`` = (absolute, relative)."""
+
     shape: tuple[int, ...]
     dtype: Any
     values: Optional[np.ndarray] = None
@@ -84,21 +86,30 @@ class Peer:
                 kind = "f32" if isinstance(value, float) else "s32"
                 parameters.append({"type": kind, "value": value})
         scratch = made.metadata.global_scratch_size * int(np.prod(self.grid))
-        head = ptx[ptx.index(".entry"):]
-        missing = len(re.findall(r"\.param", head[:head.index("{")])) - len(parameters)
+        head = ptx[ptx.index(".entry") :]
+        missing = len(re.findall(r"\.param", head[: head.index("{")])) - len(parameters)
         for index in range(missing):  # memory that the launcher allocates, for tensor maps and for the profiler
             buffers.append({"name": f"scratch{index}", "bytes": max(scratch, 16) if index == 0 else 16})
             parameters.append({"buffer": f"scratch{index}"})
         threads = int(re.search(r"\.reqntid (\d+)", ptx)[1])  # type: ignore[index]
-        case = {"grid": list(self.grid), "block": [threads], "dynamic_shared_bytes": made.metadata.shared, "buffers": buffers,
-                "params": parameters}
+        case = {
+            "grid": list(self.grid),
+            "block": [threads],
+            "dynamic_shared_bytes": made.metadata.shared,
+            "buffers": buffers,
+            "params": parameters,
+        }
         path = folder / "case.json"
         path.write_text(json.dumps(case, indent=1))
         return path
 
     @staticmethod
     def buffer(name: str, array: Array, folder: pathlib.Path) -> dict[str, Any]:
-        buffer: dict[str, Any] = {"name": name, "type": CASE_TYPES[np.dtype(array.dtype).name], "count": int(np.prod(array.shape))}
+        buffer: dict[str, Any] = {
+            "name": name,
+            "type": CASE_TYPES[np.dtype(array.dtype).name],
+            "count": int(np.prod(array.shape)),
+        }
         if array.values is not None:
             (folder / f"{name}.bin").write_bytes(np.ascontiguousarray(array.values).tobytes())
             buffer["file"] = f"{name}.bin"

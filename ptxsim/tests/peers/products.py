@@ -1,4 +1,5 @@
 """Triton kernels that multiply: by pointers, by tensor descriptors, persistent, with roles for warps, with scaled blocks."""
+
 import triton
 import triton.language as tl
 
@@ -6,7 +7,11 @@ import triton.language as tl
 @triton.jit
 def product(a, b, c, m, n, k, TILE_M: tl.constexpr, TILE_N: tl.constexpr, TILE_K: tl.constexpr):
     """C = A * B^T, operands by masked pointers, copied ahead as num_stages says."""
-    rows, cols, ks = tl.program_id(0) * TILE_M + tl.arange(0, TILE_M), tl.program_id(1) * TILE_N + tl.arange(0, TILE_N), tl.arange(0, TILE_K)
+    rows, cols, ks = (
+        tl.program_id(0) * TILE_M + tl.arange(0, TILE_M),
+        tl.program_id(1) * TILE_N + tl.arange(0, TILE_N),
+        tl.arange(0, TILE_K),
+    )
     SUM: tl.constexpr = tl.int32 if a.dtype.element_ty == tl.int8 else tl.float32
     acc = tl.zeros((TILE_M, TILE_N), SUM)
     for begin in range(0, k, TILE_K):
@@ -18,13 +23,17 @@ def product(a, b, c, m, n, k, TILE_M: tl.constexpr, TILE_N: tl.constexpr, TILE_K
 
 
 @triton.jit
-def product_described(a, b, c, m, n, k, TILE_M: tl.constexpr, TILE_N: tl.constexpr, TILE_K: tl.constexpr, SPECIALIZE: tl.constexpr):
+def product_described(
+    a, b, c, m, n, k, TILE_M: tl.constexpr, TILE_N: tl.constexpr, TILE_K: tl.constexpr, SPECIALIZE: tl.constexpr
+):
     """The same, persistent, by tensor descriptors that the kernel makes; SPECIALIZE: loads and MMAs in warps of their own."""
     of_a = tl.make_tensor_descriptor(a, [m, k], [k, 1], [TILE_M, TILE_K])
     of_b = tl.make_tensor_descriptor(b, [n, k], [k, 1], [TILE_N, TILE_K])
     of_c = tl.make_tensor_descriptor(c, [m, n], [n, 1], [TILE_M, TILE_N])
     tiles_n = tl.cdiv(n, TILE_N)
-    for tile in tl.range(tl.program_id(0), tl.cdiv(m, TILE_M) * tiles_n, tl.num_programs(0), flatten=True, warp_specialize=SPECIALIZE):
+    for tile in tl.range(
+        tl.program_id(0), tl.cdiv(m, TILE_M) * tiles_n, tl.num_programs(0), flatten=True, warp_specialize=SPECIALIZE
+    ):
         row, col = tile // tiles_n * TILE_M, tile % tiles_n * TILE_N
         acc = tl.zeros((TILE_M, TILE_N), tl.float32)
         for begin in range(0, k, TILE_K):
@@ -46,7 +55,9 @@ def product_split(a, b, c, m, n, k, TILE_M: tl.constexpr, TILE_N: tl.constexpr, 
 
 
 @triton.jit
-def product_in_order(a, b, c, locks, m, n, k, TILE_M: tl.constexpr, TILE_N: tl.constexpr, TILE_K: tl.constexpr, SPLIT: tl.constexpr):
+def product_in_order(
+    a, b, c, locks, m, n, k, TILE_M: tl.constexpr, TILE_N: tl.constexpr, TILE_K: tl.constexpr, SPLIT: tl.constexpr
+):
     """Split along k: the parts of a tile are added one after the other, a lock says whose turn it is (stream-K's way)."""
     tile_m, tile_n, part = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     rows, cols, ks = tile_m * TILE_M + tl.arange(0, TILE_M), tile_n * TILE_N + tl.arange(0, TILE_N), tl.arange(0, TILE_K)
@@ -67,8 +78,22 @@ def product_in_order(a, b, c, locks, m, n, k, TILE_M: tl.constexpr, TILE_N: tl.c
 
 
 @triton.jit
-def scaled_product(a, a_scales, b, b_scales, c, m, n, k, FORMAT_A: tl.constexpr, FORMAT_B: tl.constexpr, BLOCK: tl.constexpr,
-                   TILE_M: tl.constexpr, TILE_N: tl.constexpr, TILE_K: tl.constexpr):
+def scaled_product(
+    a,
+    a_scales,
+    b,
+    b_scales,
+    c,
+    m,
+    n,
+    k,
+    FORMAT_A: tl.constexpr,
+    FORMAT_B: tl.constexpr,
+    BLOCK: tl.constexpr,
+    TILE_M: tl.constexpr,
+    TILE_N: tl.constexpr,
+    TILE_K: tl.constexpr,
+):
     """Block-scaled operands, one scale for BLOCK elements along k; two FP4 codes a byte."""
     A_BYTE: tl.constexpr = 2 if FORMAT_A == "e2m1" else 1
     B_BYTE: tl.constexpr = 2 if FORMAT_B == "e2m1" else 1
@@ -85,7 +110,9 @@ def scaled_product(a, a_scales, b, b_scales, c, m, n, k, FORMAT_A: tl.constexpr,
 
 
 @triton.jit
-def grouped_products(a, b, c, group_rows, n, k, GROUPS: tl.constexpr, TILE_M: tl.constexpr, TILE_N: tl.constexpr, TILE_K: tl.constexpr):
+def grouped_products(
+    a, b, c, group_rows, n, k, GROUPS: tl.constexpr, TILE_M: tl.constexpr, TILE_N: tl.constexpr, TILE_K: tl.constexpr
+):
     """Groups of rows, each with a B of its own; programs walk through the tiles of all groups."""
     tile, first_tile, first_row = tl.program_id(0), 0, 0
     tiles_n = tl.cdiv(n, TILE_N)
@@ -108,8 +135,20 @@ def grouped_products(a, b, c, group_rows, n, k, GROUPS: tl.constexpr, TILE_M: tl
 
 
 @triton.jit
-def attention(q, k, v, o, length, factor, HEAD: tl.constexpr, TILE_M: tl.constexpr, TILE_N: tl.constexpr, CAUSAL: tl.constexpr,
-              SPECIALIZE: tl.constexpr, STORE_BY_TMA: tl.constexpr):
+def attention(
+    q,
+    k,
+    v,
+    o,
+    length,
+    factor,
+    HEAD: tl.constexpr,
+    TILE_M: tl.constexpr,
+    TILE_N: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    SPECIALIZE: tl.constexpr,
+    STORE_BY_TMA: tl.constexpr,
+):
     """softmax(Q K^T) V of one head a program, in one pass; factor: of the logits, for exp2."""
     first, head = tl.program_id(0) * TILE_M, tl.program_id(1)
     rows = head * length

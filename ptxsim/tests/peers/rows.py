@@ -1,4 +1,5 @@
 """Triton kernels that go along rows: sums, norms, scans, sorts, histograms."""
+
 import triton
 import triton.language as tl
 
@@ -26,7 +27,9 @@ def layer_norm(x, weight, bias, y, mean, deviation, n, epsilon, TILE: tl.constex
     inverse = 1 / tl.sqrt(tl.sum(away * away, 0) / n + epsilon)
     tl.store(mean + row, middle)
     tl.store(deviation + row, inverse)
-    tl.store(y + row * n + at, away * inverse * tl.load(weight + at, mask=at < n) + tl.load(bias + at, mask=at < n), mask=at < n)
+    tl.store(
+        y + row * n + at, away * inverse * tl.load(weight + at, mask=at < n) + tl.load(bias + at, mask=at < n), mask=at < n
+    )
 
 
 @triton.jit

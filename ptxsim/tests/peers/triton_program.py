@@ -4,6 +4,7 @@
 
 Triton's own driver asks PyTorch for the device; this one needs no PyTorch, and gives arrays of NumPy to kernels.
 """
+
 import ctypes
 
 import numpy as np

@@ -6,6 +6,7 @@
 A program fails by a wrong number, a status that is not 0, a fault, or a report of severity error that is not among the
 true findings that programs.py lists. Exit status: 0; 1 something failed; 2 wrong arguments.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -67,8 +68,13 @@ def compile_one(program: Program, nvcc: str, cutlass: pathlib.Path, cache: pathl
             source.write_text(text.replace(*program.edit))
         flags += [f"-I{folder}" for folder in folders]
         try:
-            done = subprocess.run([nvcc, *flags, "-o", f"{work}/program", str(source)], text=True, capture_output=True, check=False,
-                                  timeout=COMPILE_SECONDS)
+            done = subprocess.run(
+                [nvcc, *flags, "-o", f"{work}/program", str(source)],
+                text=True,
+                capture_output=True,
+                check=False,
+                timeout=COMPILE_SECONDS,
+            )
         except subprocess.TimeoutExpired:
             return made, f"not compiled after {COMPILE_SECONDS} s"
         if done.returncode != 0:
@@ -84,8 +90,20 @@ def run_one(program: Program, binary: pathlib.Path, ptxsim: str, schedule: str) 
     start = used()
     with tempfile.TemporaryDirectory() as work:
         report = pathlib.Path(work) / "report.json"
-        command = [ptxsim, "exec", "--device", program.device, "--schedule", schedule, "--json", "--report", str(report), "--",
-                   str(binary), *program.arguments.split()]
+        command = [
+            ptxsim,
+            "exec",
+            "--device",
+            program.device,
+            "--schedule",
+            schedule,
+            "--json",
+            "--report",
+            str(report),
+            "--",
+            str(binary),
+            *program.arguments.split(),
+        ]
         try:
             done = subprocess.run(command, text=True, capture_output=True, timeout=RUN_SECONDS, check=False)
         except subprocess.TimeoutExpired:
@@ -106,10 +124,18 @@ def rule_of(text: str) -> str:
 def judged(program: Program, report: dict, out: str) -> tuple[str, str]:
     """Why it failed, and the rules that were reported with their severities."""
     found = collections.Counter((rule_of(finding["text"]), finding["severity"]) for finding in report["findings"])
-    findings = ", ".join(f"{rule} ({severity}{': true' if severity == 'error' and rule in program.true_findings else ''})"
-                         for rule, severity in sorted(found)) or "none"
-    errors = [finding["text"] for finding in report["findings"]
-              if finding["severity"] == "error" and rule_of(finding["text"]) not in program.true_findings]
+    findings = (
+        ", ".join(
+            f"{rule} ({severity}{': true' if severity == 'error' and rule in program.true_findings else ''})"
+            for rule, severity in sorted(found)
+        )
+        or "none"
+    )
+    errors = [
+        finding["text"]
+        for finding in report["findings"]
+        if finding["severity"] == "error" and rule_of(finding["text"]) not in program.true_findings
+    ]
     unseen = [rule for rule in sorted(program.true_findings) if (rule, "error") not in found]
     if errors:
         return f"{len(errors)} errors, the first: {' '.join(errors[0].split())[:300]}", findings
@@ -126,8 +152,12 @@ def judged(program: Program, report: dict, out: str) -> tuple[str, str]:
 
 def of_all_schedules(results: list[Result]) -> Result:
     words = sorted({word for result in results for word in result.findings.split(", ") if word and word != "none"})
-    return Result(results[0].program, "; ".join(result.failure for result in results if result.failure), ", ".join(words) or "none",
-                  sum(result.seconds for result in results))
+    return Result(
+        results[0].program,
+        "; ".join(result.failure for result in results if result.failure),
+        ", ".join(words) or "none",
+        sum(result.seconds for result in results),
+    )
 
 
 def table(results: list[Result]) -> str:
@@ -145,13 +175,18 @@ def main() -> int:
     parser.add_argument("--nvcc", required=True, help="the compiler")
     parser.add_argument("--cutlass", type=pathlib.Path, required=True, help="what scripts/get_cutlass made")
     parser.add_argument("--cache", type=pathlib.Path, required=True, help="folder that keeps compiled programs")
-    parser.add_argument("--all", action="store_true", help="also CUTLASS's own programs, which take a minute or more to compile")
+    parser.add_argument(
+        "--all", action="store_true", help="also CUTLASS's own programs, which take a minute or more to compile"
+    )
     parser.add_argument("--only", default="", help="programs with this text in their names or sources")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="at the same time; default: the cores")
     parser.add_argument("--table", type=pathlib.Path, help="write what was found there, as Markdown")
     options = parser.parse_args()
-    work = [program for program in programs.all_of_them()
-            if (options.all or not program.slow) and (options.only in program.name or options.only in program.source)]
+    work = [
+        program
+        for program in programs.all_of_them()
+        if (options.all or not program.slow) and (options.only in program.name or options.only in program.source)
+    ]
     if not work:
         print(f"programs: --only: {options.only}; must be part of a program's name or source", file=sys.stderr)
         return 2
@@ -164,15 +199,20 @@ def main() -> int:
         runs = {}
         for program in work:
             binary, failure = builds[program.build].result()
-            runs[program] = failure or [pool.submit(run_one, program, binary, options.ptxsim, schedule) for schedule in SCHEDULES]
+            runs[program] = failure or [
+                pool.submit(run_one, program, binary, options.ptxsim, schedule) for schedule in SCHEDULES
+            ]
         for program, futures in runs.items():
             if isinstance(futures, str):
                 results.append(Result(program, futures, "", 0.0))
             else:
                 results.append(of_all_schedules([future.result() for future in futures]))
             _, failure, findings, seconds = results[-1]
-            print(f"{'FAILED' if failure else 'passed'}  {program.name}, sm_{program.target}: {failure or findings} "
-                  f"({seconds:.1f} s of processor time)", flush=True)
+            print(
+                f"{'FAILED' if failure else 'passed'}  {program.name}, sm_{program.target}: {failure or findings} "
+                f"({seconds:.1f} s of processor time)",
+                flush=True,
+            )
     if options.table:
         options.table.write_text(table(results), encoding="utf-8")
     failed = sum(bool(result.failure) for result in results)

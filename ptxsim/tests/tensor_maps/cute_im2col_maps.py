@@ -6,6 +6,7 @@ Needs nvidia-cutlass-dsl and a C compiler, no GPU. A line for each map: type, ad
 (lower, upper), channels, pixels, element strides, swizzle (as cuTensorMapEncodeIm2col takes them), and the 64 bytes. No
 postponed annotations here: the DSL evaluates them.
 """
+
 import argparse
 import os
 import pathlib
@@ -43,8 +44,10 @@ class Map(NamedTuple):
         def listed(values: list) -> str:
             return ",".join(map(str, values))
 
-        return (f"{self.type} {self.address:#x} {listed(self.extents)} {listed(self.strides)} {listed(self.lower)} "
-                f"{listed(self.upper)} {self.channels} {self.pixels} {listed(self.element_strides)} {self.swizzle} {data.hex()}")
+        return (
+            f"{self.type} {self.address:#x} {listed(self.extents)} {listed(self.strides)} {listed(self.lower)} "
+            f"{listed(self.upper)} {self.channels} {self.pixels} {listed(self.element_strides)} {self.swizzle} {data.hex()}"
+        )
 
 
 def random_map(number: int) -> Map:
@@ -53,27 +56,48 @@ def random_map(number: int) -> Map:
     width = TYPES[kind].width // 8
     most = {1: 300, 2: 100, 3: 15}[spatial]  # of a corner
     channels = SPANS[swizzle] // width
-    extents = [channels * choose.randint(1, 5)] + [choose.randint(40, 90) + 2 * most for _ in range(spatial)] + [choose.randint(1, 9)]
+    extents = (
+        [channels * choose.randint(1, 5)] + [choose.randint(40, 90) + 2 * most for _ in range(spatial)] + [choose.randint(1, 9)]
+    )
     strides, size = [], extents[0] * width
     for extent in extents[1:]:
         strides.append(size + choose.randint(0, 4) * 128)
         size = strides[-1] * extent
     corners = [[choose.randint(-most, most) for _ in range(spatial)] for _ in range(2)]
     steps = [1] + [choose.randint(1, 8) for _ in range(spatial)] + [1]
-    return Map(kind, choose.randrange(1 << 36) * 128, extents, strides, *corners, channels, choose.choice((64, 128, 256)), steps, swizzle)
+    return Map(
+        kind,
+        choose.randrange(1 << 36) * 128,
+        extents,
+        strides,
+        *corners,
+        channels,
+        choose.choice((64, 128, 256)),
+        steps,
+        swizzle,
+    )
 
 
 def _atom(pointer: Any, one: Any) -> Any:
     width = TYPES[one.type].width // 8
     layout = cute.make_layout((tuple(one.extents[1:]), one.extents[0]), stride=(tuple(s // width for s in one.strides), 1))
-    tile = cute.make_composed_layout(cute.make_swizzle(one.swizzle, 4, 3), 0,
-                                     cute.make_layout((one.pixels, one.channels), stride=(one.channels, 1)))
+    tile = cute.make_composed_layout(
+        cute.make_swizzle(one.swizzle, 4, 3), 0, cute.make_layout((one.pixels, one.channels), stride=(one.channels, 1))
+    )
     spatial = len(one.lower)
     return cpasync.make_im2col_tma_atom(
-        cpasync.CopyBulkTensorIm2ColG2SOp(), cute.make_tensor(pointer, layout), tile, (one.pixels, one.channels),
-        lower_corner_whd=tuple(one.lower), upper_corner_whd=tuple(one.upper), lower_padding_whd=(0,) * spatial,
-        upper_padding_whd=tuple(one.upper), stride_whd=tuple(one.element_strides[1:-1]), lower_srt=(0,) * spatial,
-        stride_srt=(1,) * spatial).atom
+        cpasync.CopyBulkTensorIm2ColG2SOp(),
+        cute.make_tensor(pointer, layout),
+        tile,
+        (one.pixels, one.channels),
+        lower_corner_whd=tuple(one.lower),
+        upper_corner_whd=tuple(one.upper),
+        lower_padding_whd=(0,) * spatial,
+        upper_padding_whd=tuple(one.upper),
+        stride_whd=tuple(one.element_strides[1:-1]),
+        lower_srt=(0,) * spatial,
+        stride_srt=(1,) * spatial,
+    ).atom
 
 
 @cute.kernel
@@ -95,14 +119,14 @@ def main() -> None:
     maps = [random_map(number) for number in range(options.maps)]
     lines = []
     for begin in range(0, len(maps), BATCH):
-        ones = maps[begin:begin + BATCH]
+        ones = maps[begin : begin + BATCH]
         pointers = tuple(make_ptr(TYPES[one.type], one.address, cute.AddressSpace.gmem, assumed_align=128) for one in ones)
         launch = cute_launch.launched(cute.compile(_host, pointers, ones), [one.address for one in ones], [128] * len(ones))
         lines += [one.line(data[:64]) for one, data in zip(ones, launch.parameters)]
     recorded = pathlib.Path(__file__).parent / "im2col.txt"
     if not options.check:
         recorded.write_text("\n".join(lines) + "\n")
-    elif lines != recorded.read_text().splitlines()[:len(lines)]:
+    elif lines != recorded.read_text().splitlines()[: len(lines)]:
         sys.exit("CuTe DSL's im2col tensor maps: not those recorded")
     else:
         print(f"CuTe DSL's im2col tensor maps: {len(lines)} as recorded")

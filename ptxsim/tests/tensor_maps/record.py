@@ -7,6 +7,7 @@ no GPU). driver: by cuTensorMapEncodeTiled of NVIDIA's driver, which needs a GPU
 Printed: a line for each map, of the encoder, type, address, extents, strides, box, element strides, interleave, swizzle, L2
 promotion, fill (as cuTensorMapEncodeTiled takes them), and the bytes: 64 that CuTe DSL writes, 128 that the driver writes.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -14,7 +15,8 @@ import ctypes
 import pathlib
 import random
 import sys
-from typing import Callable, Iterable, NamedTuple
+from typing import NamedTuple
+from collections.abc import Callable, Iterable
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "peers"))
 
@@ -39,8 +41,10 @@ class Map(NamedTuple):
         def listed(values: list[int]) -> str:
             return ",".join(map(str, values)) or "-"
 
-        return (f"{encoder} {self.type} {self.address:#x} {listed(self.extents)} {listed(self.strides)} {listed(self.box)} "
-                f"{listed(self.element_strides)} {self.interleave} {self.swizzle} {self.promotion} {self.fill} {data.hex()}")
+        return (
+            f"{encoder} {self.type} {self.address:#x} {listed(self.extents)} {listed(self.strides)} {listed(self.box)} "
+            f"{listed(self.element_strides)} {self.interleave} {self.swizzle} {self.promotion} {self.fill} {data.hex()}"
+        )
 
 
 def random_map(number: int) -> Map:
@@ -78,9 +82,19 @@ def driver() -> Callable[[list[Map]], Iterable[bytes]] | None:
             return (kind * 5)(*values)
 
         status = library.cuTensorMapEncodeTiled(
-            ctypes.c_void_p(place), one.type, len(one.extents), ctypes.c_void_p(one.address), array(ctypes.c_uint64, one.extents),
-            array(ctypes.c_uint64, one.strides), array(ctypes.c_uint32, one.box), array(ctypes.c_uint32, one.element_strides),
-            one.interleave, one.swizzle, one.promotion, one.fill)
+            ctypes.c_void_p(place),
+            one.type,
+            len(one.extents),
+            ctypes.c_void_p(one.address),
+            array(ctypes.c_uint64, one.extents),
+            array(ctypes.c_uint64, one.strides),
+            array(ctypes.c_uint32, one.box),
+            array(ctypes.c_uint32, one.element_strides),
+            one.interleave,
+            one.swizzle,
+            one.promotion,
+            one.fill,
+        )
         if status != 0:
             raise RuntimeError(f"cuTensorMapEncodeTiled: status {status} for {one}")
         return ctypes.string_at(place, 128)
@@ -106,7 +120,7 @@ def lines_of(encoder: str, count: int) -> Iterable[str]:
         return
     maps = [random_map(number) for number in range(count)]
     for begin in range(0, count, BATCH):
-        batch = maps[begin:begin + BATCH]
+        batch = maps[begin : begin + BATCH]
         for one, data in zip(batch, encode(batch)):
             yield one.line(encoder, data)
 

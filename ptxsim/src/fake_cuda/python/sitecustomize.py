@@ -1,5 +1,6 @@
 """Below `ptxsim exec`, for Python programs: cuda.bindings.runtime has NVIDIA's runtime linked into it without its names,
 which would look for NVIDIA's driver. The calls that CuTe DSL's launchers make of it are answered by the stand-in."""
+
 import ctypes
 import importlib.machinery
 import importlib.util
