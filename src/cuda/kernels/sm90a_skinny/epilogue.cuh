@@ -66,15 +66,19 @@ DUALGEMM_DEVICE void store_outputs(const Params& params, const Tile& tile, uint3
   if (col >= params.n) return;
   float g[2], u[2];
   products_of<kCfg>(params, tile, col, group, lane, sums, g, u);
-  for_outputs(params, g, u, [&](int product, const float(&outputs)[2]) {
-    if (params.combine.side_by_side) return store_column(params, tile, row, col, product, outputs);
-    // One output has no residual: nothing is asked for between the sums and the stores.
-    uint8_t* const to = params.d + tile.batch * params.d_batch_bytes +
-                        (tile.m_begin + row) * params.d_row_bytes +
-                        static_cast<uint64_t>(col) * bytes_of(params.output);
-    store_element(params.output, to, outputs[0]);
-    if (row + 1 < tile.rows) store_element(params.output, to + params.d_row_bytes, outputs[1]);
-  });
+  if (params.combine.side_by_side) {
+    for_outputs(params, g, u, [&](int product, const float(&outputs)[2]) {
+      store_column(params, tile, row, col, product, outputs);
+    });
+    return;
+  }
+  // One output has no residual: nothing is asked for between the sums and the stores.
+  activate_all_silu_first(params.act, g, u);
+  uint8_t* const to = params.d + tile.batch * params.d_batch_bytes +
+                      (tile.m_begin + row) * params.d_row_bytes +
+                      static_cast<uint64_t>(col) * bytes_of(params.output);
+  store_element(params.output, to, g[0]);
+  if (row + 1 < tile.rows) store_element(params.output, to + params.d_row_bytes, g[1]);
 }
 
 template <Config kCfg>
