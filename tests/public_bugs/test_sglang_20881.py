@@ -40,7 +40,7 @@ def test_relu2_without_a_gate(tmp_path: pathlib.Path) -> None:
     save(tmp_path / "m" / "model.safetensors", tensors)
     (tmp_path / "m" / "config.json").write_text(json.dumps(json.loads(config.to_json_string())))
     model = load(tmp_path / "m", device=DEVICE, dtype=ROW)
-    assert isinstance(model.model.layers[0].mlp.up_proj, dg.nn.NVFP4Linear)
+    assert isinstance(model.model.layers[0].mlp, dg.nn.MLP)
     ids = torch.randint(0, 96, (2, 7))
     with torch.no_grad():
         found, wanted = model(ids).logits.float(), exact(ids).logits
