@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A stack of a Llama's gated MLPs, or of Nemotron-H's without a gate, in NVFP4 beside bf16, both under torch.compile, in one run on a GPU.
+"""A stack of MLPs in NVFP4 beside bf16, a Llama's or Nemotron-H's without a gate, under torch.compile, in one run on a GPU.
 
 python3 bench/python/mlp_stack.py [--layers 32] [--batch 1 16 256] [--json FILE]      needs a GPU, Triton and the package
 python3 bench/python/mlp_stack.py --without-gate --intermediate 21504

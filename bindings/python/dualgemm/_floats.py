@@ -75,6 +75,16 @@ def _nearest(mlp: nn.Module, tried: list[Act], distance_of: Callable[[Act], floa
     return nearest
 
 
+def _of_rows(mlp: nn.Module, x: Tensor) -> Any:
+    """What ``mlp`` makes of rows, which it must make of them as a batch, too."""
+    found = probes.foreign("forward", mlp, x)
+    # Models hand over [batch, tokens, hidden]: a forward may mix or count batches and tokens.
+    together = probes.foreign("forward", mlp, x[None])
+    wanted = found[None] if isinstance(found, Tensor) else found
+    probes.check(type(mlp).__name__, probes.distance(type(mlp).__name__, together, wanted))
+    return found
+
+
 def float_mlp(mlp: nn.Module, activation: Optional[str] = None, *, plain_down: bool = False) -> FloatMLP:
     """The parts of a gated MLP of nn.Linear. InvalidArgument unless rows of every magnitude go through it as through the
     formula. plain_down: down is held to x @ weight.T + bias, too, as it is to be quantised."""
@@ -91,11 +101,7 @@ def float_mlp(mlp: nn.Module, activation: Optional[str] = None, *, plain_down: b
     with torch.no_grad(), probes.evaluated(mlp):
         x = probes.rows(parts.gate, parts.up)
         gate, up = functional.linear(x, parts.gate, parts.bias_gate), functional.linear(x, parts.up, parts.bias_up)
-        found = probes.foreign("forward", mlp, x)
-        # Models hand over [batch, tokens, hidden]: a forward may mix or count batches and tokens.
-        together = probes.foreign("forward", mlp, x[None])
-        wanted = found[None] if isinstance(found, Tensor) else found
-        probes.check(type(mlp).__name__, probes.distance(type(mlp).__name__, together, wanted))
+        found = _of_rows(mlp, x)
         nearest = _nearest(
             mlp,
             tried,
@@ -140,10 +146,7 @@ def float_ungated(mlp: nn.Module, activation: Optional[str] = None) -> FloatUnga
     tried = [one for one in activations.candidates(mlp, activation) if one.name in activations.ACTIVATIONS]
     with torch.no_grad(), probes.evaluated(mlp):
         x = probes.rows(up.weight, up.weight)
-        found = probes.foreign("forward", mlp, x)
-        together = probes.foreign("forward", mlp, x[None])
-        wanted = found[None] if isinstance(found, Tensor) else found
-        probes.check(type(mlp).__name__, probes.distance(type(mlp).__name__, together, wanted))
+        found = _of_rows(mlp, x)
         product = functional.linear(x, up.weight, up.bias)
         nearest = _nearest(
             mlp, tried, lambda one: probes.distance(type(mlp).__name__, found, _through_down(down, one.of(product), True))

@@ -52,7 +52,8 @@ def test_close_to_the_recipe_and_exact_back(dtype: torch.dtype, rows: int, k: in
 
 
 def test_layouts_ways_and_outputs() -> None:
-    x = torch.randn(5, 7, 64, dtype=torch.bfloat16)
+    # The same values on every device: where 1 / (amax / 2688) is not 2688 / amax, a block's scale may be the next one.
+    x = torch.randn(5, 7, 64, generator=torch.Generator("cpu").manual_seed(0), device="cpu").to(DEVICE, torch.bfloat16)
     linear = dg.quantize(x)
     assert linear.codes.shape == (5, 7, 32) and linear.scales.shape == (5, 7, 4)
     swizzled = dg.quantize(x, scale_layout="swizzled_128x4")
@@ -62,8 +63,7 @@ def test_layouts_ways_and_outputs() -> None:
     given = dg.quantize(x, global_scale=float(linear.global_scale))
     assert all(same_bits(one, two) for one, two in zip(given, dg.quantize(x, global_scale=linear.global_scale)))
     assert same_bits(given.global_scale, linear.global_scale)
-    # 1 / (amax / 2688) is not 2688 / amax to the bit: a block's scale may be the next one, and its codes with it.
-    assert (as_numpy(given.codes) == as_numpy(linear.codes)).mean() > 0.95
+    assert (as_numpy(given.codes) == as_numpy(linear.codes)).mean() > 0.99  # 1 / (amax / 2688) is not 2688 / amax to the bit
     rows = dg.quantize(x, per_row=True)
     assert rows.global_scale.shape == (5, 7)
     for i, j in [(0, 0), (4, 6)]:
