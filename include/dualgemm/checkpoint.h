@@ -37,7 +37,10 @@ enum {
   DUALGEMM_CHECKPOINT_ALLOW_NAN = 4,       /**< NaN and infinite scales are no error */
   /** The caller multiplies its input by pre_quant_scale; without it a layer that has one (AWQ) is
       DUALGEMM_UNSUPPORTED. */
-  DUALGEMM_CHECKPOINT_PRE_QUANT_SCALE = 8
+  DUALGEMM_CHECKPOINT_PRE_QUANT_SCALE = 8,
+  /** The caller transforms its input by Hadamard matrices of this size (quantize.h); without it a
+      layer whose input the model's config rotates is DUALGEMM_UNSUPPORTED. */
+  DUALGEMM_CHECKPOINT_HADAMARD = 16
 };
 
 /**
@@ -77,6 +80,7 @@ typedef struct dualgemm_checkpoint_layer_info {
   float input_scale; /**< of A, a multiplier; 0: the checkpoint has none */
   int32_t scale_layout;
   const float* pre_quant_scale; /**< [k] factors of A's columns; null: none */
+  int64_t hadamard;             /**< size of A's Hadamard transform; 0: none */
 } dualgemm_checkpoint_layer_info;
 DUALGEMM_API dualgemm_status dualgemm_checkpoint_layer_get_info(
     const dualgemm_checkpoint_layer* layer, dualgemm_checkpoint_layer_info* info) DUALGEMM_NOEXCEPT;
@@ -106,7 +110,7 @@ DUALGEMM_API dualgemm_status dualgemm_checkpoint_load_down(
 DUALGEMM_API dualgemm_status dualgemm_checkpoint_load_matrix(
     const dualgemm_checkpoint* checkpoint, const char* module, int64_t expert,
     dualgemm_checkpoint_matrix** matrix) DUALGEMM_NOEXCEPT;
-/** Both with flags: DUALGEMM_CHECKPOINT_ALLOW_NAN, DUALGEMM_CHECKPOINT_PRE_QUANT_SCALE, or 0. */
+/** Both with flags: DUALGEMM_CHECKPOINT_ALLOW_NAN, _PRE_QUANT_SCALE, _HADAMARD, or 0. */
 DUALGEMM_API dualgemm_status dualgemm_checkpoint_load_down_flags(
     const dualgemm_checkpoint* checkpoint, const char* prefix, int64_t expert, int32_t flags,
     dualgemm_checkpoint_matrix** matrix) DUALGEMM_NOEXCEPT;
@@ -130,6 +134,7 @@ typedef struct dualgemm_checkpoint_matrix_info {
   int32_t type;          /**< DUALGEMM_E2M1, or left unquantised: DUALGEMM_F32, _F16, _BF16 */
   int32_t scale_layout;
   const float* pre_quant_scale; /**< [k] factors of the input's columns; null: none */
+  int64_t hadamard;             /**< size of the input's Hadamard transform; 0: none */
 } dualgemm_checkpoint_matrix_info;
 DUALGEMM_API dualgemm_status
 dualgemm_checkpoint_matrix_get_info(const dualgemm_checkpoint_matrix* matrix,
@@ -163,6 +168,7 @@ typedef struct dualgemm_checkpoint_linear_info {
   const char* activations;   /**< "none", "static", "dynamic", "local" */
   const char* description;   /**< of "other", for people */
   const char* contradiction; /**< what the config says instead, "": nothing; the tensors count */
+  int64_t hadamard;          /**< size of the input's Hadamard transform; 0: none */
 } dualgemm_checkpoint_linear_info;
 /** index: from 0 to count - 1, else DUALGEMM_ERROR_INVALID_ARGUMENT. */
 DUALGEMM_API dualgemm_status

@@ -40,6 +40,10 @@ struct CheckpointOptions {
   // The caller multiplies the columns of the input by pre_quant_scale() before it quantises or
   // multiplies. Without it a layer that has such factors (AWQ) is kUnsupported.
   bool pre_quant_scale = false;
+  // The caller rotates the columns of the input by hadamard() (RowTransform of quantize.hpp),
+  // behind those factors. Without it a layer whose input the model's config.json rotates is
+  // kUnsupported.
+  bool hadamard = false;
 };
 
 // One layer's Gate and Up. Owns, or keeps mapped, what its pointers point to. Copies share it.
@@ -54,6 +58,8 @@ class CheckpointLayer {
   std::optional<float> input_scale() const noexcept;
   // [k] factors of A's columns, or null: none. See CheckpointOptions::pre_quant_scale.
   const float* pre_quant_scale() const noexcept;
+  // The size of its Hadamard transform, or 0: none. See CheckpointOptions::hadamard.
+  int64_t hadamard() const noexcept;
   // Its name in docs/checkpoints.md, as "modelopt".
   const char* convention() const noexcept;
 
@@ -86,6 +92,8 @@ class CheckpointMatrix {
   std::optional<float> input_scale() const noexcept;
   // [k] factors of the input's columns, or null: none. See CheckpointOptions::pre_quant_scale.
   const float* pre_quant_scale() const noexcept;
+  // The size of its Hadamard transform, or 0: none. See CheckpointOptions::hadamard.
+  int64_t hadamard() const noexcept;
   // As CheckpointLayer's, or "plain".
   const char* convention() const noexcept;
 
@@ -119,6 +127,7 @@ struct CheckpointLinear {
   std::string activations;
   std::string description;    // of "other", for people: "I8", "int of 4 bits, group of 128"
   std::string contradiction;  // what the config says instead; the tensors count
+  int64_t hadamard = 0;       // as CheckpointLayer::hadamard(), of its input
 };
 
 // An open checkpoint. Immutable; copies share it.

@@ -66,11 +66,14 @@ typedef struct dualgemm_mlp_problem {
   int32_t quantize_x;      /**< 0 or 1; 1: X to NVFP4 first */
   int32_t quantize_h;      /**< 0 or 1; 1: H to NVFP4, with buffers.h_global_scale */
   int32_t x_scaling; /**< quantize_x: DUALGEMM_SCALING_ROW (default), _GIVEN, _GIVEN_PER_BATCH */
-  int32_t reserved;  /**< must be 0 */
+  /** 0 or 1; 1: X is multiplied by buffers.x_column_factors first; mlp.hpp, x_transform */
+  int32_t has_x_column_factors;
   /** 0 or 1; 1: no gate, H = act(alpha_up * X * Up^T + bias_up), with an act of one product
    *  (linear.h); `gate` is then the default, and what is Gate's among the buffers null. */
   int32_t without_gate;
-  int32_t reserved_too; /**< must be 0 */
+  int32_t has_h_column_factors; /**< likewise H, by buffers.h_column_factors */
+  int64_t x_hadamard;           /**< 0, or the size of a Hadamard transform of X; then of H */
+  int64_t h_hadamard;
 } dualgemm_mlp_problem;
 
 /**
@@ -105,6 +108,8 @@ typedef struct dualgemm_mlp_buffers {
   const dualgemm_prepared_view* prepared_gate_up; /**< of dualgemm_mlp_gate_up() */
   const dualgemm_prepared_view* prepared_down;    /**< of dualgemm_mlp_down() */
   void* stream;
+  const float* x_column_factors; /**< has_x_column_factors: [hidden]; else null */
+  const float* h_column_factors; /**< has_h_column_factors: [intermediate]; else null */
 } dualgemm_mlp_buffers;
 
 DUALGEMM_API dualgemm_status dualgemm_mlp_problem_init(dualgemm_mlp_problem* problem,
@@ -160,7 +165,7 @@ DUALGEMM_API dualgemm_status dualgemm_mlp_down_weights(const dualgemm_mlp* mlp,
                                                        dualgemm_buffers* weights) DUALGEMM_NOEXCEPT;
 
 /**
- * Runs at most three steps. Validates first; on any error nothing is written. workspace: as that of
+ * Runs at most four steps. Validates first; on any error nothing is written. workspace: as that of
  * dualgemm_run(). CUDA: enqueues and returns; may be recorded in a graph.
  */
 DUALGEMM_API dualgemm_status dualgemm_mlp_run(const dualgemm_mlp* mlp,

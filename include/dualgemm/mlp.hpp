@@ -20,9 +20,9 @@
 //   dualgemm::Status status = mlp->run(buffers, workspace->data(), workspace->size_bytes());
 //   if (!status.ok()) return report(status.message());
 //
-// At most three steps: X is quantised where that is wanted, the dual product with H as its D, and
-// the product of linear.hpp. Nothing synchronises: on kCuda run() enqueues and may be recorded in a
-// graph; counts of experts' rows are read when the kernels run.
+// At most four steps: X is quantised or transformed where that is wanted, the dual product with H
+// as its D, H transformed, and the product of linear.hpp. Nothing synchronises: on kCuda run()
+// enqueues and may be recorded in a graph; counts of experts' rows are read when the kernels run.
 #pragma once
 
 #include <cstdint>
@@ -54,6 +54,10 @@ struct MlpProblem {
   // false: no gate, H = act(alpha_up * X * Up^T + bias_up), act one of one product (linear.hpp).
   // `gate` is then the default, and what belongs to Gate among the buffers is null.
   bool gated = true;
+  // What becomes of X and of H in front of the products (quantize.hpp): AWQ's factors, online
+  // rotations. With an h_transform H is stored in x.type first; quantize_h then finds a scale for
+  // each of its rows, and h_global_scale is of no account.
+  RowTransform x_transform{}, h_transform{};
   bool operator==(const MlpProblem&) const = default;
 };
 
@@ -70,7 +74,7 @@ struct MlpBuffers {
   const void* down = nullptr;
   const uint8_t* down_scales = nullptr;
   // Dequantising global scale of the weights, times that of X (quantize_x with a given scale) or of
-  // H (quantize_h: h_global_scale).
+  // H (quantize_h without an h_transform: h_global_scale).
   float alpha_gate = 1.0f, alpha_up = 1.0f, alpha_down = 1.0f;
   const float* alpha_gate_per_batch = nullptr;  // optional [l], instead
   const float* alpha_up_per_batch = nullptr;
@@ -78,8 +82,10 @@ struct MlpBuffers {
   float h_global_scale = 1.0f;      // quantize_h: dequantising; finite, > 0
   const void* bias_gate = nullptr;  // [l][intermediate]
   const void* bias_up = nullptr;
-  const void* bias_down = nullptr;  // [l][hidden]
-  const void* residual = nullptr;   // may be y
+  const void* bias_down = nullptr;          // [l][hidden]
+  const void* residual = nullptr;           // may be y
+  const float* x_column_factors = nullptr;  // x_transform.factors: [hidden]; else null
+  const float* h_column_factors = nullptr;  // h_transform.factors: [intermediate]; else null
   const int32_t* expert_offsets = nullptr;
   const int32_t* expert_rows = nullptr;
   const int32_t* row_experts = nullptr;

@@ -43,7 +43,11 @@ typedef struct dualgemm_quantize_problem {
   int32_t grouping;      /**< default DUALGEMM_GROUPING_NONE */
   int32_t scaling;       /**< DUALGEMM_SCALING_...; default DUALGEMM_SCALING_TENSOR */
   int32_t four_over_six; /**< 0 or 1; per block also try amax/4, keep the lower error */
-  int32_t reserved;      /**< must be 0 */
+  /** 0 or 1; 1: x is multiplied by buffers.column_factors first (AWQ's pre_quant_scale) */
+  int32_t has_column_factors;
+  /** 0, or 16, 32, 64, 128, 256: each so many columns are multiplied by a Hadamard matrix before
+   *  they are quantised; quantize.hpp, RowTransform */
+  int64_t hadamard;
 } dualgemm_quantize_problem;
 
 /**
@@ -62,7 +66,8 @@ typedef struct dualgemm_quantize_buffers {
   const int32_t* row_experts;    /**< contiguous, instead of offsets: [rows], -1 = unwanted row */
   void* workspace;               /**< dualgemm_quantize_bytes.workspace, aligned to 64 */
   int64_t workspace_bytes;
-  void* stream; /**< CUDA: the cudaStream_t; null: the default stream */
+  void* stream;                /**< CUDA: the cudaStream_t; null: the default stream */
+  const float* column_factors; /**< has_column_factors: [cols]; else null */
 } dualgemm_quantize_buffers;
 
 /** The same for the way back. Minimum struct_size: 40 (up to and including x). */
@@ -132,6 +137,37 @@ DUALGEMM_API dualgemm_status dualgemm_quantize_tensor(
 /** The inverse: e2m1 * e4m3 * global scale, rounded to FP32, then to x.type. */
 DUALGEMM_API dualgemm_status dualgemm_dequantize_tensor(
     const dualgemm_quantize_problem* problem, const dualgemm_dequantize_buffers* buffers,
+    const dualgemm_execution_options* options) DUALGEMM_NOEXCEPT;
+
+/** Rows of x transformed, not quantised: quantize.hpp, RowTransform. Minimum struct_size: 24. */
+typedef struct dualgemm_transform_problem {
+  uint64_t struct_size;
+  int64_t rows;
+  int64_t cols;               /**< a positive multiple of 16 */
+  int64_t l;                  /**< batches, >= 1; default 1 */
+  dualgemm_matrix x;          /**< F16 (default), BF16 or F32 */
+  dualgemm_matrix y;          /**< of the same type; default F16 */
+  int64_t hadamard;           /**< as in dualgemm_quantize_problem, and so the next one */
+  int32_t has_column_factors; /**< 0 or 1 */
+  int32_t reserved;           /**< must be 0 */
+} dualgemm_transform_problem;
+/** Minimum struct_size: 40, all of it. */
+typedef struct dualgemm_transform_buffers {
+  uint64_t struct_size;
+  const void* x;
+  const float* column_factors; /**< has_column_factors: [cols]; else null */
+  void* y;                     /**< x itself, where both lie alike; else apart from it */
+  void* stream;                /**< CUDA */
+} dualgemm_transform_buffers;
+
+DUALGEMM_API dualgemm_status dualgemm_transform_problem_init(
+    dualgemm_transform_problem* problem, uint64_t struct_size) DUALGEMM_NOEXCEPT;
+DUALGEMM_API dualgemm_status dualgemm_transform_buffers_init(
+    dualgemm_transform_buffers* buffers, uint64_t struct_size) DUALGEMM_NOEXCEPT;
+
+/** y = x transformed. options may be null. CUDA: enqueues one launch and returns. */
+DUALGEMM_API dualgemm_status dualgemm_transform_rows(
+    const dualgemm_transform_problem* problem, const dualgemm_transform_buffers* buffers,
     const dualgemm_execution_options* options) DUALGEMM_NOEXCEPT;
 
 /** How the scales of l batches lie; 0 in a stride means "tight". Never grows. */

@@ -24,6 +24,19 @@ enum class GlobalScaling : int32_t { DUALGEMM_GLOBAL_SCALING_TABLE(DUALGEMM_CPP_
 const char* name_of(GlobalScaling) noexcept;
 Expected<GlobalScaling> parse_global_scaling(const std::string& name);
 
+// What becomes of the rows of x first, in this order, each step in FP32 and rounded to x.type:
+// - factors: every column times its factor, as AWQ's pre_quant_scale wants it;
+// - hadamard: each so many neighbouring columns, as a row vector, times Sylvester's Hadamard matrix
+//   of that size over the square root of it: an online rotation of compressed-tensors'
+//   transform_config (type "hadamard", location "input", head_dim). Sums of two neighbours come
+//   first, then of neighbours 2, 4, ... apart.
+struct RowTransform {
+  bool factors = false;  // column_factors of the buffers
+  int64_t hadamard = 0;  // 0: none; 16, 32, 64, 128 or 256, which divides the columns
+  bool any() const noexcept { return factors || hadamard != 0; }
+  bool operator==(const RowTransform&) const = default;
+};
+
 // A tensor x[l][rows][cols] and the same as NVFP4, q. `q` is what Problem::a takes for the same m,
 // k, l and grouping.
 struct QuantizeProblem {
@@ -36,6 +49,7 @@ struct QuantizeProblem {
   GlobalScaling scaling = GlobalScaling::kTensor;
   // quantize(): for each block also try amax/4, keep the lower sum of |x*G - code*s| (ties: amax/6)
   bool four_over_six = false;
+  RowTransform transform{};  // quantize()
   bool operator==(const QuantizeProblem&) const = default;
 };
 
@@ -68,6 +82,7 @@ struct QuantizeBuffers {
   const float* global_scale = nullptr;  // read: kGiven [1], kGivenPerBatch [l]; else null
   float* found_scale = nullptr;         // written: kTensor [1], kRow [l][rows]; else null
   RowGroupArrays groups{};
+  const float* column_factors = nullptr;  // transform.factors: [cols], of all batches; else null
   void* workspace = nullptr;  // QuantizeSizes::workspace bytes, aligned to 64; null where 0
   int64_t workspace_bytes = 0;
   void* stream = nullptr;  // kCuda: the cudaStream_t to enqueue on; null: the default stream
@@ -113,10 +128,29 @@ Status quantize(const QuantizeProblem& problem, const QuantizeBuffers& buffers,
                 const ExecutionOptions& options = {});
 
 // The inverse: (e2m1 * e4m3, exact) * g, rounded to FP32, then to x.type; every NaN is the quiet
-// one without a sign or payload (0x7FC00000, 0x7E00, 0x7FC0). four_over_six is of no account. One
-// launch on kCuda.
+// one without a sign or payload (0x7FC00000, 0x7E00, 0x7FC0). four_over_six and transform are of no
+// account. One launch on kCuda.
 Status dequantize(const QuantizeProblem& problem, const DequantizeBuffers& buffers,
                   const ExecutionOptions& options = {});
+
+// The rows of x transformed and not quantised, for products with activations of 16 or 32 bits.
+struct TransformProblem {
+  int64_t rows = 0, cols = 0;  // cols: a positive multiple of 16
+  int64_t l = 1;               // batches
+  Matrix x{.type = DataType::kF16},
+      y{.type = DataType::kF16};  // kF16, kBF16 or kF32, both the same
+  RowTransform transform{};
+  bool operator==(const TransformProblem&) const = default;
+};
+struct TransformBuffers {
+  const void* x = nullptr;
+  const float* column_factors = nullptr;  // as QuantizeBuffers::column_factors
+  void* y = nullptr;                      // x itself, where both lie alike; else apart from it
+  void* stream = nullptr;
+};
+// NaNs are written as by dequantize(). One launch on kCuda.
+Status transform_rows(const TransformProblem& problem, const TransformBuffers& buffers,
+                      const ExecutionOptions& options = {});
 
 // How the scales of `l` batches lie; 0 in a stride means "tight".
 struct ScalePlacement {

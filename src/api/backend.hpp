@@ -59,6 +59,8 @@ class Backend {
   // arrays hold if the host reads them. Then the work itself. Everything else has been checked.
   virtual Status quantize(const core::ResolvedQuantize& problem, const QuantizeBuffers& buffers,
                           int threads) const = 0;
+  virtual Status transform_rows(const TransformProblem& problem, const TransformBuffers& buffers,
+                                int threads) const = 0;
   virtual Status dequantize(const core::ResolvedQuantize& problem, const DequantizeBuffers& buffers,
                             int threads) const = 0;
   virtual Status convert_scales(const core::ResolvedConversion& conversion, const uint8_t* src,

@@ -7,6 +7,7 @@
 #include "api/reference_strategy.hpp"
 #include "core/aligned_bytes.hpp"
 #include "core/int_math.hpp"
+#include "core/row_transform.hpp"
 #include "cpu/device_caps.hpp"
 #include "cpu/strategies.hpp"
 
@@ -67,6 +68,10 @@ class CpuBackend final : public Backend {
     DUALGEMM_TRY(core::check_groups(problem, buffers.groups));
     DUALGEMM_TRY(core::check_given_scales(problem, buffers.global_scale));
     return core::quantize_on_cpu(problem, buffers, threads);
+  }
+  Status transform_rows(const TransformProblem& problem, const TransformBuffers& buffers,
+                        int threads) const override {
+    return core::transform_rows_on_cpu(problem, buffers, threads);
   }
   Status dequantize(const core::ResolvedQuantize& problem, const DequantizeBuffers& buffers,
                     int threads) const override {

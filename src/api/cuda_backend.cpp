@@ -121,6 +121,11 @@ class CudaBackend final : public Backend {
     DUALGEMM_TRY(check_gpu());
     return enqueue_all(cuda::quantize_launches(problem, buffers), buffers.stream);
   }
+  Status transform_rows(const TransformProblem& problem, const TransformBuffers& buffers,
+                        int) const override {
+    DUALGEMM_TRY(check_gpu());
+    return enqueue_all(cuda::transform_launches(problem, buffers), buffers.stream);
+  }
   Status dequantize(const core::ResolvedQuantize& problem, const DequantizeBuffers& buffers,
                     int) const override {
     DUALGEMM_TRY(check_gpu());
@@ -180,6 +185,9 @@ class CudaBackend final : public Backend {
   }
   int64_t quantize_workspace(const core::ResolvedQuantize&) const noexcept override { return 0; }
   Status quantize(const core::ResolvedQuantize&, const QuantizeBuffers&, int) const override {
+    return not_in_this_build();
+  }
+  Status transform_rows(const TransformProblem&, const TransformBuffers&, int) const override {
     return not_in_this_build();
   }
   Status dequantize(const core::ResolvedQuantize&, const DequantizeBuffers&, int) const override {

@@ -34,6 +34,14 @@ std::string indented(const std::string& text) {
   return out;
 }
 
+std::string text_of(const RowTransform& transform) {
+  std::string text;
+  if (transform.factors) text += " times factors of its columns";
+  if (transform.hadamard == 0) return text;
+  return text + fmt::format("{} times Hadamard matrices of {}", transform.factors ? "," : "",
+                            transform.hadamard);
+}
+
 std::string type_of(bool quantized, DataType type) {
   return quantized ? std::string("nvfp4") : name_of(type);
 }
@@ -114,16 +122,25 @@ Status GatedMlp::run(const MlpBuffers& buffers, void* workspace, int64_t workspa
     if (problem_.m == 0) return {};  // experts without any token
     if (!gate_up_.trusted_pointers)
       DUALGEMM_TRY(api::check_places(gate_up_.device, problem_, buffers, workspace));
+    // The arrays of the steps beside the products have been looked at.
+    const ExecutionOptions same{
+        .device = gate_up_.device, .threads = gate_up_.threads, .trusted_pointers = true};
     if (problem_.quantize_x) {
       const QuantizeBuffers x = api::quantize_buffers_of(problem_, buffers, places, workspace);
-      // Its arrays have been looked at.
-      DUALGEMM_TRY(api::renamed(
-          quantize(
-              api::quantize_problem_of(problem_), x,
-              {.device = gate_up_.device, .threads = gate_up_.threads, .trusted_pointers = true}),
-          {{"global", "x_global"}}));
+      DUALGEMM_TRY(api::renamed(quantize(api::quantize_problem_of(problem_), x, same),
+                                {{"global", "x_global"}}));
+    } else if (api::stores_x(problem_)) {
+      DUALGEMM_TRY(transform_rows(api::transform_x_problem_of(problem_),
+                                  api::transform_x_buffers_of(buffers, places, workspace), same));
     }
     DUALGEMM_TRY(renamed_of_gate_up(problem_, api::run_checked(*gate_up, nullptr), {"a", "x"}));
+    if (api::quantizes_h_apart(problem_)) {
+      DUALGEMM_TRY(quantize(api::quantize_h_problem_of(problem_),
+                            api::quantize_h_buffers_of(buffers, places, workspace), same));
+    } else if (problem_.h_transform.any()) {
+      DUALGEMM_TRY(transform_rows(api::transform_h_problem_of(problem_),
+                                  api::transform_h_buffers_of(buffers, places, workspace), same));
+    }
     return api::renamed(api::run_checked(*down, nullptr),
                         {{"gate", "down"}, {"up", "down"}, {"d", "y"}});
   });
@@ -138,10 +155,17 @@ std::string GatedMlp::explain() const {
                   type_of(p.quantize_h, p.x.type), name_of(p.y.type), name_of(p.act.kind));
   int step = 0;
   if (p.quantize_x) {
-    text += fmt::format("{}. x to nvfp4, global scale: {}\n", ++step, name_of(p.x_scaling));
+    text += fmt::format("{}. x{} to nvfp4, global scale: {}\n", ++step, text_of(p.x_transform),
+                        name_of(p.x_scaling));
+  } else if (p.x_transform.any()) {
+    text += fmt::format("{}. x{}\n", ++step, text_of(p.x_transform));
   }
   text += fmt::format("{}. {}: {}\n", ++step, p.gated ? "gate and up" : "up", gate_up_.config());
   text += indented(gate_up_.explain());
+  if (p.h_transform.any()) {
+    text += fmt::format("{}. h{}{}\n", ++step, text_of(p.h_transform),
+                        p.quantize_h ? " to nvfp4, global scale: row" : "");
+  }
   text += fmt::format("{}. down: {}\n", ++step, down_.config());
   text += indented(down_.explain());
   return text + fmt::format("workspace: {} bytes\n", workspace_bytes_);

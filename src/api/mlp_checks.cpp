@@ -13,6 +13,7 @@
 #include "core/enum_table.hpp"
 #include "core/memory_range.hpp"
 #include "core/problem.hpp"
+#include "core/row_transform.hpp"
 #include "core/validate.hpp"
 
 namespace dualgemm::api {
@@ -75,6 +76,11 @@ Arrays arrays_of(const MlpProblem& p, const MlpBuffers& b, bool prepared) {
     if (bias_bytes == 0) return MemoryRange{name, nullptr, 0, 1, false};
     return MemoryRange{name, data, p.l * columns * bias_bytes, bias_bytes, true};
   };
+  const auto factors = [](const char* name, const float* data, int64_t columns,
+                          const RowTransform& transform) {
+    if (!transform.factors) return MemoryRange{name, nullptr, 0, 4, false};
+    return MemoryRange{name, data, columns * 4, 4, true};
+  };
   const auto of_gate = [&](const MemoryRange& range) {
     return p.gated ? range : MemoryRange{range.name, nullptr, 0, 1, false};
   };
@@ -102,6 +108,8 @@ Arrays arrays_of(const MlpProblem& p, const MlpBuffers& b, bool prepared) {
                view_of("prepared_down", b.prepared_down),
                of_gate(bias("bias_gate", b.bias_gate, p.intermediate)),
                bias("bias_up", b.bias_up, p.intermediate),
+               factors("x_column_factors", b.x_column_factors, p.hidden, p.x_transform),
+               factors("h_column_factors", b.h_column_factors, p.intermediate, p.h_transform),
                bias("bias_down", b.bias_down, p.hidden)},
       .residual = {"residual", b.residual, p.residual ? y_bytes : 0, y_alignment, p.residual},
       .y = required("y", b.y, y_bytes, y_alignment)};
@@ -118,6 +126,12 @@ Status check_absent_arrays(const MlpProblem& p, const MlpBuffers& b) {
                                      {"alpha_gate_per_batch", b.alpha_gate_per_batch},
                                      {"bias_gate", b.bias_gate}})
       DUALGEMM_TRY(core::check_absent(name, data, "must be null: the MLP has no gate"));
+  }
+  for (const auto& [name, data, transform] :
+       {std::tuple{"x_column_factors", b.x_column_factors, p.x_transform},
+        {"h_column_factors", b.h_column_factors, p.h_transform}}) {
+    if (transform.factors) continue;
+    DUALGEMM_TRY(core::check_absent(name, data, "must be null: the transform has no factors"));
   }
   if (p.bias == BiasType::kNone) {
     for (const auto& [name, data] :
@@ -164,8 +178,9 @@ Status check_problem(const MlpProblem& problem) {
     return Status::invalid("x_scaling", name_of(problem.x_scaling),
                            "must be row, given or given_per_batch");
   }
-  DUALGEMM_TRY(
-      renamed(validate(quantize_problem_of(problem)), {{"rows", "m"}, {"cols", "hidden"}}));
+  DUALGEMM_TRY(renamed(validate(quantize_problem_of(problem)),
+                       {{"rows", "m"}, {"cols", "hidden"}, {"transform", "x_transform"}}));
+  DUALGEMM_TRY(core::check_transform("h_transform", problem.h_transform, problem.intermediate));
   if (problem.gated) {
     DUALGEMM_TRY(renamed(validate(gate_up_problem_of(problem)),
                          {{"n", "intermediate"}, {"k", "hidden"}, {"a", "x"}, {"d", "h"}}));
@@ -184,7 +199,8 @@ Status check_arrays(const MlpProblem& problem, const MlpBuffers& buffers, bool p
                     const void* workspace, int64_t workspace_bytes) {
   DUALGEMM_TRY(check_absent_arrays(problem, buffers));
   const float h_scale = buffers.h_global_scale;
-  if (problem.quantize_h && !(std::isfinite(h_scale) && h_scale > 0.0f)) {
+  if (problem.quantize_h && !quantizes_h_apart(problem) &&
+      !(std::isfinite(h_scale) && h_scale > 0.0f)) {
     return Status::invalid("h_global_scale", fmt::to_string(h_scale), "must be finite and > 0");
   }
   const Arrays arrays = arrays_of(problem, buffers, prepared);

@@ -14,8 +14,22 @@ namespace {
 // whose numbers of rows the host does not know, and every kernel reads and writes them.
 constexpr Matrix kQuantized{.type = DataType::kE2M1};
 
-Matrix h_of(const MlpProblem& problem) {
+// As the first product writes it, and as the second reads it.
+Matrix written_h(const MlpProblem& problem) {
+  return problem.quantize_h && !problem.h_transform.any() ? kQuantized
+                                                          : Matrix{.type = problem.x.type};
+}
+Matrix read_h(const MlpProblem& problem) {
   return problem.quantize_h ? kQuantized : Matrix{.type = problem.x.type};
+}
+// X as the first product reads it.
+Matrix read_x(const MlpProblem& problem) {
+  return problem.quantize_x  ? kQuantized
+         : stores_x(problem) ? Matrix{.type = problem.x.type}
+                             : problem.x;
+}
+int64_t batches_of(const MlpProblem& problem) {
+  return problem.grouping == Grouping::kContiguous ? 1 : problem.l;
 }
 
 template <class T>
@@ -25,6 +39,13 @@ T* at(void* workspace, int64_t offset) {
 
 }  // namespace
 
+bool stores_x(const MlpProblem& problem) {
+  return problem.x_transform.any() && !problem.quantize_x;
+}
+bool quantizes_h_apart(const MlpProblem& problem) {
+  return problem.quantize_h && problem.h_transform.any();
+}
+
 QuantizeProblem quantize_problem_of(const MlpProblem& problem) {
   return {.rows = problem.m,
           .cols = problem.hidden,
@@ -32,7 +53,37 @@ QuantizeProblem quantize_problem_of(const MlpProblem& problem) {
           .x = problem.x,
           .q = kQuantized,
           .grouping = problem.grouping,
-          .scaling = problem.x_scaling};
+          .scaling = problem.x_scaling,
+          .transform = problem.x_transform};
+}
+
+QuantizeProblem quantize_h_problem_of(const MlpProblem& problem) {
+  return {.rows = problem.m,
+          .cols = problem.intermediate,
+          .l = problem.l,
+          .x = {.type = problem.x.type},
+          .q = kQuantized,
+          .grouping = problem.grouping,
+          .scaling = GlobalScaling::kRow,
+          .transform = problem.h_transform};
+}
+
+TransformProblem transform_x_problem_of(const MlpProblem& problem) {
+  return {.rows = problem.m,
+          .cols = problem.hidden,
+          .l = batches_of(problem),
+          .x = problem.x,
+          .y = {.type = problem.x.type},
+          .transform = problem.x_transform};
+}
+
+TransformProblem transform_h_problem_of(const MlpProblem& problem) {
+  return {.rows = problem.m,
+          .cols = problem.intermediate,
+          .l = batches_of(problem),
+          .x = {.type = problem.x.type},
+          .y = {.type = problem.x.type},
+          .transform = problem.h_transform};
 }
 
 LinearProblem up_problem_of(const MlpProblem& problem) {
@@ -40,9 +91,9 @@ LinearProblem up_problem_of(const MlpProblem& problem) {
           .n = problem.intermediate,
           .k = problem.hidden,
           .l = problem.l,
-          .a = problem.quantize_x ? kQuantized : problem.x,
+          .a = read_x(problem),
           .w = problem.up,
-          .d = h_of(problem),
+          .d = written_h(problem),
           .grouping = problem.grouping,
           .batch_invariant = problem.batch_invariant,
           .bias = problem.bias,
@@ -58,10 +109,10 @@ Problem gate_up_problem_of(const MlpProblem& problem) {
           .n = problem.intermediate,
           .k = problem.hidden,
           .l = problem.l,
-          .a = problem.quantize_x ? kQuantized : problem.x,
+          .a = read_x(problem),
           .gate = problem.gate,
           .up = problem.up,
-          .d = h_of(problem),
+          .d = written_h(problem),
           .act = problem.act,
           .grouping = problem.grouping,
           .batch_invariant = problem.batch_invariant,
@@ -73,7 +124,7 @@ LinearProblem down_problem_of(const MlpProblem& problem) {
           .n = problem.hidden,
           .k = problem.intermediate,
           .l = problem.l,
-          .a = h_of(problem),
+          .a = read_h(problem),
           .w = problem.down,
           .d = problem.y,
           .grouping = problem.grouping,
@@ -92,10 +143,20 @@ MlpWorkspace workspace_of(const MlpProblem& problem, const Plan& gate_up, const 
     const bool found = problem.x_scaling == GlobalScaling::kRow;
     places.x_row_scale = pieces.take_offset(found ? sizes.global_scale : 0);
   }
+  const int64_t batches = batches_of(problem);
+  if (stores_x(problem)) {
+    const core::ResolvedMatrix x = core::resolve(read_x(problem), problem.m, problem.hidden);
+    places.x = pieces.take_offset(x.data_span_bytes(batches));
+  }
   const core::ResolvedMatrix h = core::resolve(gate_up.problem).d;
-  const int64_t batches = problem.grouping == Grouping::kContiguous ? 1 : problem.l;
   places.h = pieces.take_offset(h.data_span_bytes(batches));
   places.h_scales = pieces.take_offset(h.scale_span_bytes(batches));
+  if (quantizes_h_apart(problem)) {
+    const QuantizeSizes sizes = core::sizes_of(core::resolve(quantize_h_problem_of(problem)));
+    places.h_codes = pieces.take_offset(sizes.codes);
+    places.h_scales = pieces.take_offset(sizes.scales);
+    places.h_row_scale = pieces.take_offset(sizes.global_scale);
+  }
   // On a GPU the second product's kernels may start before the first's have ended; on the CPU a
   // step has ended before the next one begins, and takes its place.
   if (gate_up.device == DeviceKind::kCpu) {
@@ -118,6 +179,34 @@ QuantizeBuffers quantize_buffers_of(const MlpProblem& problem, const MlpBuffers&
           .global_scale = buffers.x_global_scale,
           .found_scale = found ? at<float>(workspace, places.x_row_scale) : nullptr,
           .groups = {buffers.expert_rows, buffers.expert_offsets, buffers.row_experts},
+          .column_factors = buffers.x_column_factors,
+          .stream = buffers.stream};
+}
+
+QuantizeBuffers quantize_h_buffers_of(const MlpBuffers& buffers, const MlpWorkspace& places,
+                                      void* workspace) {
+  return {.x = at<void>(workspace, places.h),
+          .codes = at<uint8_t>(workspace, places.h_codes),
+          .scales = at<uint8_t>(workspace, places.h_scales),
+          .found_scale = at<float>(workspace, places.h_row_scale),
+          .groups = {buffers.expert_rows, buffers.expert_offsets, buffers.row_experts},
+          .column_factors = buffers.h_column_factors,
+          .stream = buffers.stream};
+}
+
+TransformBuffers transform_x_buffers_of(const MlpBuffers& buffers, const MlpWorkspace& places,
+                                        void* workspace) {
+  return {.x = buffers.x,
+          .column_factors = buffers.x_column_factors,
+          .y = at<void>(workspace, places.x),
+          .stream = buffers.stream};
+}
+
+TransformBuffers transform_h_buffers_of(const MlpBuffers& buffers, const MlpWorkspace& places,
+                                        void* workspace) {
+  return {.x = at<void>(workspace, places.h),
+          .column_factors = buffers.h_column_factors,
+          .y = at<void>(workspace, places.h),
           .stream = buffers.stream};
 }
 
@@ -155,13 +244,13 @@ Buffers gate_up_buffers_of(const MlpProblem& problem, const MlpBuffers& buffers,
     to.a_scales = x.scales;
     to.a_row_scale = x.found_scale;
   } else {
-    to.a = buffers.x;
+    to.a = stores_x(problem) ? at<void>(workspace, places.x) : buffers.x;
   }
   to.expert_offsets = buffers.expert_offsets;
   to.expert_rows = buffers.expert_rows;
   to.row_experts = buffers.row_experts;
   to.d = at<void>(workspace, places.h);
-  if (problem.quantize_h) {
+  if (problem.quantize_h && !quantizes_h_apart(problem)) {
     to.d_scales = at<uint8_t>(workspace, places.h_scales);
     to.d_global_scale = buffers.h_global_scale;
   }
@@ -173,8 +262,10 @@ Buffers gate_up_buffers_of(const MlpProblem& problem, const MlpBuffers& buffers,
 LinearBuffers down_buffers_of(const MlpProblem& problem, const MlpBuffers& buffers,
                               const MlpWorkspace& places, void* workspace) {
   LinearBuffers to;
-  to.a = at<void>(workspace, places.h);
+  const bool apart = quantizes_h_apart(problem);
+  to.a = at<void>(workspace, apart ? places.h_codes : places.h);
   if (problem.quantize_h) to.a_scales = at<uint8_t>(workspace, places.h_scales);
+  if (apart) to.a_row_scale = at<float>(workspace, places.h_row_scale);
   to.w = buffers.down;
   to.w_scales = buffers.down_scales;
   to.alpha = buffers.alpha_down;

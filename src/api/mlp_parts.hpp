@@ -7,8 +7,18 @@
 
 namespace dualgemm::api {
 
+// Whether X goes through the workspace, transformed and not quantised.
+bool stores_x(const MlpProblem& problem);
+// Whether H is quantised by a step of its own.
+bool quantizes_h_apart(const MlpProblem& problem);
+
 // X as NVFP4, of `problem.quantize_x`.
 QuantizeProblem quantize_problem_of(const MlpProblem& problem);
+// H as NVFP4, of quantizes_h_apart().
+QuantizeProblem quantize_h_problem_of(const MlpProblem& problem);
+// X, or H in its place, transformed and not quantised.
+TransformProblem transform_x_problem_of(const MlpProblem& problem);
+TransformProblem transform_h_problem_of(const MlpProblem& problem);
 // Without a gate: H = act(X * Up^T). Precondition of the next three, too: it is valid.
 LinearProblem up_problem_of(const MlpProblem& problem);
 // H = act(X * Gate^T) (*) (X * Up^T), or the two halves of up_problem_of().
@@ -19,9 +29,11 @@ LinearProblem down_problem_of(const MlpProblem& problem);
 // Offsets into the workspace, each at a multiple of 64.
 struct MlpWorkspace {
   int64_t x_codes = 0, x_scales = 0, x_row_scale = 0;
+  int64_t x = 0;  // of stores_x()
   int64_t h = 0, h_scales = 0;
-  int64_t gate_up = 0, down = 0;  // of the two plans
-  int64_t bytes = 0;              // in all
+  int64_t h_codes = 0, h_row_scale = 0;  // of quantizes_h_apart(), with h_scales
+  int64_t gate_up = 0, down = 0;         // of the two plans
+  int64_t bytes = 0;                     // in all
 };
 // Precondition: valid problems, and plans of them.
 MlpWorkspace workspace_of(const MlpProblem& problem, const Plan& gate_up, const Plan& down);
@@ -29,6 +41,12 @@ MlpWorkspace workspace_of(const MlpProblem& problem, const Plan& gate_up, const 
 // The buffers of each step; `workspace` begins at a multiple of 64.
 QuantizeBuffers quantize_buffers_of(const MlpProblem& problem, const MlpBuffers& buffers,
                                     const MlpWorkspace& places, void* workspace);
+QuantizeBuffers quantize_h_buffers_of(const MlpBuffers& buffers, const MlpWorkspace& places,
+                                      void* workspace);
+TransformBuffers transform_x_buffers_of(const MlpBuffers& buffers, const MlpWorkspace& places,
+                                        void* workspace);
+TransformBuffers transform_h_buffers_of(const MlpBuffers& buffers, const MlpWorkspace& places,
+                                        void* workspace);
 // Gate and Up alone, for prepare().
 Buffers gate_up_weights_of(const MlpProblem& problem, const MlpBuffers& buffers);
 Buffers gate_up_buffers_of(const MlpProblem& problem, const MlpBuffers& buffers,

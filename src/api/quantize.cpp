@@ -9,6 +9,7 @@
 #include "core/arguments.hpp"
 #include "core/enum_table.hpp"
 #include "core/quantize_problem.hpp"
+#include "core/row_transform.hpp"
 
 namespace dualgemm {
 namespace {
@@ -33,15 +34,16 @@ Status check_places(const api::Backend& backend, const core::QuantizeArrays& arr
   const auto named = [](const core::MemoryRange& range) {
     return api::NamedArray{range.name, range.used() ? range.data : nullptr};
   };
-  const std::array<api::NamedArray, 9> all{named(arrays.x),
-                                           named(arrays.codes),
-                                           named(arrays.scales),
-                                           named(arrays.global_scale),
-                                           named(arrays.found_scale),
-                                           named(arrays.expert_rows),
-                                           named(arrays.expert_offsets),
-                                           named(arrays.row_experts),
-                                           named(arrays.workspace)};
+  const std::array<api::NamedArray, 10> all{named(arrays.x),
+                                            named(arrays.codes),
+                                            named(arrays.scales),
+                                            named(arrays.global_scale),
+                                            named(arrays.found_scale),
+                                            named(arrays.expert_rows),
+                                            named(arrays.expert_offsets),
+                                            named(arrays.row_experts),
+                                            named(arrays.column_factors),
+                                            named(arrays.workspace)};
   return backend.check_arrays(all, stream);
 }
 
@@ -85,6 +87,22 @@ Status dequantize(const QuantizeProblem& problem, const DequantizeBuffers& buffe
     DUALGEMM_TRY(core::check_arrays(resolved, arrays, false));
     DUALGEMM_TRY(check_places(**backend, arrays, buffers.stream, options));
     return (*backend)->dequantize(resolved, buffers, options.threads);
+  });
+}
+
+Status transform_rows(const TransformProblem& problem, const TransformBuffers& buffers,
+                      const ExecutionOptions& options) {
+  return guarded([&]() -> Status {
+    DUALGEMM_TRY(core::check_problem(problem));
+    const Expected<const api::Backend*> backend = backend_for(options);
+    if (!backend) return backend.status();
+    DUALGEMM_TRY(core::check_arrays(problem, buffers));
+    if (!options.trusted_pointers) {
+      const std::array<api::NamedArray, 3> all{
+          {{"x", buffers.x}, {"column_factors", buffers.column_factors}, {"y", buffers.y}}};
+      DUALGEMM_TRY((*backend)->check_arrays(all, buffers.stream));
+    }
+    return (*backend)->transform_rows(problem, buffers, options.threads);
   });
 }
 

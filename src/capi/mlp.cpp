@@ -51,22 +51,22 @@ dualgemm_mlp_buffers defaults<dualgemm_mlp_buffers>() {
 
 namespace {
 
-static_assert(sizeof(dualgemm_mlp_problem) == 5 * 8 + 5 * 40 + 16 + 10 * 4);
-static_assert(sizeof(dualgemm_mlp_buffers) == 25 * 8);
+static_assert(sizeof(dualgemm_mlp_problem) == 7 * 8 + 5 * 40 + 16 + 10 * 4);
+static_assert(sizeof(dualgemm_mlp_buffers) == 27 * 8);
 static_assert(offsetof(dualgemm_mlp_problem, l) == 32);
 static_assert(offsetof(dualgemm_mlp_buffers, alpha_gate_per_batch) == 80);
 
 Expected<MlpProblem> to_mlp_problem(const dualgemm_mlp_problem* caller) {
   dualgemm_mlp_problem from;
   DUALGEMM_TRY(read_struct("problem", caller, from));
-  DUALGEMM_TRY(check_reserved("problem.reserved", from.reserved));
-  DUALGEMM_TRY(check_reserved("problem.reserved_too", from.reserved_too));
   DUALGEMM_CAPI_TRY_VALUE(act, to_activation(from.act));
   DUALGEMM_CAPI_TRY_VALUE(residual, to_flag("residual", from.residual));
   DUALGEMM_CAPI_TRY_VALUE(batch_invariant, to_flag("batch_invariant", from.batch_invariant));
   DUALGEMM_CAPI_TRY_VALUE(quantize_x, to_flag("quantize_x", from.quantize_x));
   DUALGEMM_CAPI_TRY_VALUE(quantize_h, to_flag("quantize_h", from.quantize_h));
   DUALGEMM_CAPI_TRY_VALUE(without_gate, to_flag("without_gate", from.without_gate));
+  DUALGEMM_CAPI_TRY_VALUE(x_factors, to_flag("has_x_column_factors", from.has_x_column_factors));
+  DUALGEMM_CAPI_TRY_VALUE(h_factors, to_flag("has_h_column_factors", from.has_h_column_factors));
   MlpProblem to;
   to.m = from.m;
   to.hidden = from.hidden;
@@ -86,6 +86,8 @@ Expected<MlpProblem> to_mlp_problem(const dualgemm_mlp_problem* caller) {
   to.residual = residual;
   to.batch_invariant = batch_invariant;
   to.gated = !without_gate;
+  to.x_transform = {.factors = x_factors, .hadamard = from.x_hadamard};
+  to.h_transform = {.factors = h_factors, .hadamard = from.h_hadamard};
   return to;
 }
 
@@ -130,6 +132,8 @@ Expected<MlpBuffers> to_mlp_buffers(const dualgemm_mlp_buffers* caller, Views* v
     to.prepared_down = &views->down;
   }
   to.stream = from.stream;
+  to.x_column_factors = from.x_column_factors;
+  to.h_column_factors = from.h_column_factors;
   return to;
 }
 

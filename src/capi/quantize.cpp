@@ -17,6 +17,12 @@ template <>
 inline constexpr uint64_t kMinStructSize<dualgemm_dequantize_buffers> =
     offsetof(dualgemm_dequantize_buffers, expert_rows);
 template <>
+inline constexpr uint64_t kMinStructSize<dualgemm_transform_problem> =
+    offsetof(dualgemm_transform_problem, l);
+template <>
+inline constexpr uint64_t kMinStructSize<dualgemm_transform_buffers> =
+    sizeof(dualgemm_transform_buffers);
+template <>
 inline constexpr uint64_t kMinStructSize<dualgemm_quantize_bytes> = sizeof(dualgemm_quantize_bytes);
 template <>
 inline constexpr uint64_t kMinStructSize<dualgemm_scale_conversion> =
@@ -34,10 +40,23 @@ dualgemm_quantize_problem defaults<dualgemm_quantize_problem>() {
   return to;
 }
 
+template <>
+dualgemm_transform_problem defaults<dualgemm_transform_problem>() {
+  const TransformProblem from;
+  dualgemm_transform_problem to{};
+  to.struct_size = sizeof(to);
+  to.l = from.l;
+  to.x.type = static_cast<int32_t>(from.x.type);
+  to.y.type = static_cast<int32_t>(from.y.type);
+  return to;
+}
+
 namespace {
 
-static_assert(sizeof(dualgemm_quantize_problem) == 4 * 8 + 2 * 40 + 4 * 4);
-static_assert(sizeof(dualgemm_quantize_buffers) == 12 * 8);
+static_assert(sizeof(dualgemm_quantize_problem) == 5 * 8 + 2 * 40 + 4 * 4);
+static_assert(sizeof(dualgemm_quantize_buffers) == 13 * 8);
+static_assert(sizeof(dualgemm_transform_problem) == 5 * 8 + 2 * 40 + 2 * 4);
+static_assert(sizeof(dualgemm_transform_buffers) == 5 * 8);
 static_assert(sizeof(dualgemm_dequantize_buffers) == 9 * 8);
 static_assert(sizeof(dualgemm_execution_options) == 8 + 4 * 4);
 static_assert(sizeof(dualgemm_quantize_bytes) == 6 * 8);
@@ -49,8 +68,8 @@ static_assert(offsetof(dualgemm_dequantize_buffers, expert_rows) == 40);
 Expected<QuantizeProblem> to_quantize_problem(const dualgemm_quantize_problem* caller) {
   dualgemm_quantize_problem from;
   DUALGEMM_TRY(read_struct("problem", caller, from));
-  DUALGEMM_TRY(check_reserved("problem.reserved", from.reserved));
   DUALGEMM_CAPI_TRY_VALUE(four_over_six, to_flag("problem.four_over_six", from.four_over_six));
+  DUALGEMM_CAPI_TRY_VALUE(factors, to_flag("problem.has_column_factors", from.has_column_factors));
   QuantizeProblem to;
   to.rows = from.rows;
   to.cols = from.cols;
@@ -60,6 +79,7 @@ Expected<QuantizeProblem> to_quantize_problem(const dualgemm_quantize_problem* c
   to.grouping = static_cast<Grouping>(from.grouping);
   to.scaling = static_cast<GlobalScaling>(from.scaling);
   to.four_over_six = four_over_six;
+  to.transform = {.factors = factors, .hadamard = from.hadamard};
   return to;
 }
 
@@ -84,6 +104,7 @@ Expected<QuantizeBuffers> to_quantize_buffers(const dualgemm_quantize_buffers* c
                          .global_scale = from.global_scale,
                          .found_scale = from.found_scale,
                          .groups = {from.expert_rows, from.expert_offsets, from.row_experts},
+                         .column_factors = from.column_factors,
                          .workspace = from.workspace,
                          .workspace_bytes = from.workspace_bytes,
                          .stream = from.stream};
@@ -98,6 +119,26 @@ Expected<DequantizeBuffers> to_dequantize_buffers(const dualgemm_dequantize_buff
                            .x = from.x,
                            .groups = {from.expert_rows, from.expert_offsets, from.row_experts},
                            .stream = from.stream};
+}
+
+Expected<TransformProblem> to_transform_problem(const dualgemm_transform_problem* caller) {
+  dualgemm_transform_problem from;
+  DUALGEMM_TRY(read_struct("problem", caller, from));
+  DUALGEMM_TRY(check_reserved("problem.reserved", from.reserved));
+  DUALGEMM_CAPI_TRY_VALUE(factors, to_flag("problem.has_column_factors", from.has_column_factors));
+  return TransformProblem{.rows = from.rows,
+                          .cols = from.cols,
+                          .l = from.l,
+                          .x = to_matrix(from.x),
+                          .y = to_matrix(from.y),
+                          .transform = {.factors = factors, .hadamard = from.hadamard}};
+}
+
+Expected<TransformBuffers> to_transform_buffers(const dualgemm_transform_buffers* caller) {
+  dualgemm_transform_buffers from;
+  DUALGEMM_TRY(read_struct("buffers", caller, from));
+  return TransformBuffers{
+      .x = from.x, .column_factors = from.column_factors, .y = from.y, .stream = from.stream};
 }
 
 Expected<ScalePlacement> to_placement(const char* name, const dualgemm_scale_placement& from) {
@@ -121,6 +162,14 @@ dualgemm_status dualgemm_quantize_buffers_init(dualgemm_quantize_buffers* buffer
 }
 dualgemm_status dualgemm_dequantize_buffers_init(dualgemm_dequantize_buffers* buffers,
                                                  uint64_t struct_size) noexcept {
+  return guarded([&] { return init_struct("buffers", buffers, struct_size); });
+}
+dualgemm_status dualgemm_transform_problem_init(dualgemm_transform_problem* problem,
+                                                uint64_t struct_size) noexcept {
+  return guarded([&] { return init_struct("problem", problem, struct_size); });
+}
+dualgemm_status dualgemm_transform_buffers_init(dualgemm_transform_buffers* buffers,
+                                                uint64_t struct_size) noexcept {
   return guarded([&] { return init_struct("buffers", buffers, struct_size); });
 }
 dualgemm_status dualgemm_execution_options_init(dualgemm_execution_options* options,
@@ -163,6 +212,17 @@ dualgemm_status dualgemm_quantize_tensor(const dualgemm_quantize_problem* proble
     DUALGEMM_CAPI_TRY_VALUE(cpp_buffers, to_quantize_buffers(buffers));
     DUALGEMM_CAPI_TRY_VALUE(cpp_options, to_execution_options(options));
     return quantize(cpp_problem, cpp_buffers, cpp_options);
+  });
+}
+
+dualgemm_status dualgemm_transform_rows(const dualgemm_transform_problem* problem,
+                                        const dualgemm_transform_buffers* buffers,
+                                        const dualgemm_execution_options* options) noexcept {
+  return guarded([&]() -> Status {
+    DUALGEMM_CAPI_TRY_VALUE(cpp_problem, to_transform_problem(problem));
+    DUALGEMM_CAPI_TRY_VALUE(cpp_buffers, to_transform_buffers(buffers));
+    DUALGEMM_CAPI_TRY_VALUE(cpp_options, to_execution_options(options));
+    return transform_rows(cpp_problem, cpp_buffers, cpp_options);
   });
 }
 

@@ -32,12 +32,16 @@ const CheckpointEntry* entry(const dualgemm_checkpoint* checkpoint, int64_t inde
 
 constexpr int32_t kFlagsOfLayers =
     DUALGEMM_CHECKPOINT_UP_FIRST | DUALGEMM_CHECKPOINT_MAX_INPUT_SCALE |
-    DUALGEMM_CHECKPOINT_ALLOW_NAN | DUALGEMM_CHECKPOINT_PRE_QUANT_SCALE;
-constexpr int32_t kFlagsOfMatrices =
-    DUALGEMM_CHECKPOINT_ALLOW_NAN | DUALGEMM_CHECKPOINT_PRE_QUANT_SCALE;
+    DUALGEMM_CHECKPOINT_ALLOW_NAN | DUALGEMM_CHECKPOINT_PRE_QUANT_SCALE |
+    DUALGEMM_CHECKPOINT_HADAMARD;
+constexpr int32_t kFlagsOfMatrices = DUALGEMM_CHECKPOINT_ALLOW_NAN |
+                                     DUALGEMM_CHECKPOINT_PRE_QUANT_SCALE |
+                                     DUALGEMM_CHECKPOINT_HADAMARD;
 // Callers from before pre_quant_scale: what they load has none.
 constexpr uint64_t kMinInfoSize = offsetof(dualgemm_checkpoint_layer_info, pre_quant_scale);
-constexpr uint64_t kMinLinearInfoSize = sizeof(dualgemm_checkpoint_linear_info);
+constexpr uint64_t kMinLinearInfoSize = offsetof(dualgemm_checkpoint_linear_info, hadamard);
+constexpr uint64_t kInfoWithHadamard = offsetof(dualgemm_checkpoint_layer_info, hadamard);
+constexpr uint64_t kMatrixInfoWithHadamard = offsetof(dualgemm_checkpoint_matrix_info, hadamard);
 constexpr uint64_t kMinMatrixInfoSize = offsetof(dualgemm_checkpoint_matrix_info, pre_quant_scale);
 // The least struct_size of a caller who knows of biases.
 constexpr uint64_t kProblemWithBias = offsetof(dualgemm_problem, bias) + 2 * sizeof(int32_t);
@@ -53,7 +57,8 @@ Status check_flags(int32_t flags, int32_t known) {
   return Status::invalid("flags", std::to_string(flags),
                          known == kFlagsOfLayers ? "must be DUALGEMM_CHECKPOINT_* or 0"
                                                  : "must be DUALGEMM_CHECKPOINT_ALLOW_NAN, "
-                                                   "DUALGEMM_CHECKPOINT_PRE_QUANT_SCALE, or 0");
+                                                   "DUALGEMM_CHECKPOINT_PRE_QUANT_SCALE, "
+                                                   "DUALGEMM_CHECKPOINT_HADAMARD, or 0");
 }
 
 // A handle that a failure leaves null.
@@ -80,6 +85,7 @@ dualgemm_status load_matrix(const dualgemm_checkpoint* checkpoint, const char* w
     options.expert = expert;
     options.allow_nan = (flags & DUALGEMM_CHECKPOINT_ALLOW_NAN) != 0;
     options.pre_quant_scale = (flags & DUALGEMM_CHECKPOINT_PRE_QUANT_SCALE) != 0;
+    options.hadamard = (flags & DUALGEMM_CHECKPOINT_HADAMARD) != 0;
     Expected<CheckpointMatrix> loaded = (checkpoint->checkpoint.*load)(name, options);
     if (!loaded) return loaded.status();
     *matrix = new dualgemm_checkpoint_matrix{*std::move(loaded)};
@@ -136,6 +142,7 @@ dualgemm_status dualgemm_checkpoint_load(const dualgemm_checkpoint* checkpoint, 
     options.max_input_scale = (flags & DUALGEMM_CHECKPOINT_MAX_INPUT_SCALE) != 0;
     options.allow_nan = (flags & DUALGEMM_CHECKPOINT_ALLOW_NAN) != 0;
     options.pre_quant_scale = (flags & DUALGEMM_CHECKPOINT_PRE_QUANT_SCALE) != 0;
+    options.hadamard = (flags & DUALGEMM_CHECKPOINT_HADAMARD) != 0;
     Expected<CheckpointLayer> loaded = checkpoint->checkpoint.load(prefix, options);
     if (!loaded) return loaded.status();
     *layer = new dualgemm_checkpoint_layer{*std::move(loaded)};
@@ -160,6 +167,7 @@ dualgemm_status dualgemm_checkpoint_layer_get_info(const dualgemm_checkpoint_lay
     info->input_scale = layer->layer.input_scale().value_or(0.0f);
     info->scale_layout = static_cast<int32_t>(problem.gate.scale_layout);
     if (info->struct_size > kMinInfoSize) info->pre_quant_scale = layer->layer.pre_quant_scale();
+    if (info->struct_size > kInfoWithHadamard) info->hadamard = layer->layer.hadamard();
     return {};
   });
 }
@@ -265,6 +273,7 @@ dualgemm_status dualgemm_checkpoint_matrix_get_info(
     info->type = static_cast<int32_t>(from.type());
     info->scale_layout = static_cast<int32_t>(from.scale_layout());
     if (info->struct_size > kMinMatrixInfoSize) info->pre_quant_scale = from.pre_quant_scale();
+    if (info->struct_size > kMatrixInfoWithHadamard) info->hadamard = from.hadamard();
     return {};
   });
 }
@@ -314,6 +323,7 @@ dualgemm_status dualgemm_checkpoint_linears_get_info(
     info->activations = from.activations.c_str();
     info->description = from.description.c_str();
     info->contradiction = from.contradiction.c_str();
+    if (info->struct_size > kMinLinearInfoSize) info->hadamard = from.hadamard;
     return {};
   });
 }

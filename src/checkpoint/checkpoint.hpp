@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "checkpoint/conventions.hpp"
+#include "checkpoint/model_quantization.hpp"
 #include "checkpoint/tensor.hpp"
 #include "dualgemm/status.hpp"
 #include "dualgemm/types.hpp"
@@ -118,6 +119,11 @@ struct LayerOptions {
   // The caller multiplies the columns of the input by the result's pre_quant_scale. Without it a
   // layer that has one is kUnsupported.
   bool pre_quant_scale = false;
+  // Online rotations of the model's config, if it has one; null: nothing is known of any. The
+  // caller rotates the input by the result's `hadamard`, if `rotates` says so; without it a layer
+  // that has one is kUnsupported.
+  const ModelQuantization* quantization = nullptr;
+  bool rotates = false;
 };
 
 struct LayerOperand {
@@ -142,6 +148,7 @@ struct MlpLayer {
   std::vector<float> gate_bias, up_bias;     // [n] each, or both empty: none
   bool from_mxfp4 = false;                   // either: the file has MXFP4
   std::vector<float> pre_quant_scale;        // [k], factors of A's columns, or empty: none
+  int64_t hadamard = 0;                      // RowTransform of A: LayerOptions::quantization
   TensorFile memory;                         // keeps alive what the spans point into
 };
 
@@ -171,6 +178,7 @@ struct DownProjection {
   bool unwritten_input_scale = false;        // as MlpLayer's
   std::vector<float> bias;                   // [n], or empty: none
   std::vector<float> pre_quant_scale;        // [k], factors of the input's columns, or empty
+  int64_t hadamard = 0;                      // likewise, of the input
   TensorFile memory;                         // as MlpLayer::memory
 };
 

@@ -203,12 +203,25 @@ Status load_biases(const TensorFile& file, const LayerModules& modules, const La
 Status load_factors(const TensorFile& file, const std::string& prefix, const LayerModules& modules,
                     const LayerOptions& options, MlpLayer& layer) {
   if (modules.gate.empty()) {
+    const Expected<int64_t> rotation = rotation_wanted(file, modules.stacked, layer.k, options);
+    if (!rotation) return rotation.status();
+    layer.hadamard = *rotation;
     Expected<std::vector<float>> both =
         load_pre_quant_scale(file, modules.stacked, layer.k, modules.experts, options);
     if (!both) return both.status();
     layer.pre_quant_scale = *std::move(both);
     return {};
   }
+  const Expected<int64_t> of_gate = rotation_wanted(file, modules.gate, layer.k, options);
+  const Expected<int64_t> of_up = rotation_wanted(file, modules.up, layer.k, options);
+  if (!of_gate || !of_up) return !of_gate ? of_gate.status() : of_up.status();
+  if (*of_gate != *of_up) {
+    return Status::unsupported(
+        fmt::format("layer '{}'", prefix),
+        fmt::format("gate's input is rotated by {} columns, up's by {}", *of_gate, *of_up),
+        "gate and up share one input");
+  }
+  layer.hadamard = *of_gate;
   Expected<std::vector<float>> gate =
       load_pre_quant_scale(file, modules.gate, layer.k, modules.experts, options);
   if (!gate) return gate.status();

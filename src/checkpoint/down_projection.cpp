@@ -50,6 +50,9 @@ Expected<DownProjection> load_projection(const TensorFile& file, const std::stri
       load_pre_quant_scale(file, module, out.k, experts, options);
   if (!factors) return factors.status();
   out.pre_quant_scale = *std::move(factors);
+  const Expected<int64_t> rotation = rotation_wanted(file, module, out.k, options);
+  if (!rotation) return rotation.status();
+  out.hadamard = *rotation;
   // gpt-oss's name for it, too: rows of Down do not alternate.
   for (const char* name : {".bias", "_bias"}) {
     Expected<std::vector<float>> bias =

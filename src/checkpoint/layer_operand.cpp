@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "checkpoint/checkpoint_tensors.hpp"
@@ -58,6 +59,29 @@ Status check_block_scales(const Weight& weight, const std::string& tensor) {
   return corrupt(tensor,
                  fmt::format("NaN at row {}, block {}; {} in all", first_row, first_col, count),
                  fmt::format("a block scale must be a number; {}", kAllowNanTakesIt));
+}
+
+// The matrix of a rotation, where the file has it: Sylvester's, without its factor.
+Status check_matrix_of_rotation(const TensorFile& file, const std::string& module,
+                                const InputRotation& rotation) {
+  const TensorView* tensor = file.find(module + "." + rotation.name + "_input.weight");
+  if (tensor == nullptr) return {};
+  const std::string where = fmt::format("{}, tensor '{}'", file.origin(), tensor->name);
+  if (tensor->shape != std::vector<int64_t>{rotation.size, rotation.size}) {
+    return corrupt(where, format_shape(tensor->shape),
+                   fmt::format("must be [{0}, {0}], as config.json says", rotation.size));
+  }
+  const Expected<std::vector<float>> values = decode_to_f32(*tensor);
+  if (!values) return values.status();
+  for (size_t i = 0; i < values->size(); ++i) {
+    const size_t row = i / static_cast<size_t>(rotation.size);
+    const size_t col = i % static_cast<size_t>(rotation.size);
+    const float want = std::popcount(row & col) % 2 == 0 ? 1.0f : -1.0f;
+    if ((*values)[i] == want) continue;
+    return Status::unsupported(where, fmt::format("{} at [{}, {}]", (*values)[i], row, col),
+                               fmt::format("only Sylvester's matrix is computed, with {}", want));
+  }
+  return {};
 }
 
 }  // namespace
@@ -162,6 +186,19 @@ Expected<std::vector<float>> load_pre_quant_scale(const TensorFile& file, const 
   return Status::unsupported(where, fmt::format("{} factors of the input's columns", k),
                              "the reader of the layer must ask for them (pre_quant_scale) and "
                              "multiply its input by them");
+}
+
+Expected<int64_t> rotation_wanted(const TensorFile& file, const std::string& module, int64_t k,
+                                  const LayerOptions& options) {
+  if (options.quantization == nullptr || module.empty()) return 0;
+  Expected<int64_t> size = rotation_of(*options.quantization, module, k);
+  for (const InputRotation& rotation : options.quantization->rotations())
+    DUALGEMM_TRY(check_matrix_of_rotation(file, module, rotation));
+  if (!size || *size == 0 || options.rotates) return size;
+  return Status::unsupported(fmt::format("{}, module '{}'", file.origin(), module),
+                             fmt::format("an input that is rotated by {} columns", *size),
+                             "the reader of the layer must ask for it (hadamard) and rotate its "
+                             "input");
 }
 
 Status make_runnable(LayerOperand& operand, DataType type, NibbleOrder order, TensorFile& memory) {

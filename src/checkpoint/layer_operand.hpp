@@ -35,6 +35,10 @@ Expected<std::vector<float>> load_bias(const TensorFile& file, const std::string
 // ModelOpt's AWQ: the k factors of MODULE.pre_quant_scale, by which the columns of the input are
 // multiplied before anything else; empty: none, or all are 1. kUnsupported unless
 // options.pre_quant_scale; kCorruptFile: one is NaN or infinite.
+// The rotation of the input of `module` with k columns; kUnsupported unless options.rotates, or
+// what rotation_of() refuses.
+Expected<int64_t> rotation_wanted(const TensorFile& file, const std::string& module, int64_t k,
+                                  const LayerOptions& options);
 Expected<std::vector<float>> load_pre_quant_scale(const TensorFile& file, const std::string& module,
                                                   int64_t k, int64_t experts,
                                                   const LayerOptions& options);

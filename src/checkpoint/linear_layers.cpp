@@ -102,14 +102,18 @@ class LayerLister {
   LayerLister(const TensorFile& file, const ModelQuantization& quantization)
       : file_(file), quantization_(quantization) {}
 
-  std::vector<LinearLayer> list() {
+  Expected<std::vector<LinearLayer>> list() {
     std::vector<LinearLayer> layers;
     for (const auto& [name, tensor] : file_.tensors()) {
       std::optional<LinearLayer> layer = layer_of(name, tensor);
       if (!layer || holds_any(layer->module, {"embed", "embd", "wte", "wpe", "norm", "conv"}))
         continue;
+      if (quantization_.is_rotation(layer->module)) continue;
       layer->kind = kind_of(layer->module);
       compare(*layer);
+      const Expected<int64_t> hadamard = rotation_of(quantization_, layer->module, layer->k);
+      if (!hadamard) return hadamard.status();
+      layer->hadamard = *hadamard;
       layers.push_back(*std::move(layer));
     }
     std::sort(layers.begin(), layers.end(),
@@ -213,9 +217,17 @@ class LayerLister {
 
 const char* name_of(LayerKind kind) noexcept { return kKindNames[static_cast<size_t>(kind)]; }
 
-std::vector<LinearLayer> list_linear_layers(const TensorFile& file,
-                                            const ModelQuantization& quantization) {
+Expected<std::vector<LinearLayer>> list_linear_layers(const TensorFile& file,
+                                                      const ModelQuantization& quantization) {
   return LayerLister(file, quantization).list();
+}
+
+Expected<ModelQuantization> quantization_beside(const TensorFile& file) {
+  const std::string folder = folder_of_model(file);
+  if (folder.empty()) return ModelQuantization();
+  Expected<ModelQuantization> said = ModelQuantization::read(folder);
+  if (said || said.status().code() == StatusCode::kUnsupported) return said;
+  return ModelQuantization();
 }
 
 std::string folder_of_model(const TensorFile& file) {

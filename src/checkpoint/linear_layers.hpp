@@ -28,12 +28,18 @@ struct LinearLayer {
   // Where the config says something else than the tensors, which count: "config_groups.group_1 says
   // FP8 channel". Empty: they agree, or no config speaks.
   std::string contradiction;
+  int64_t hadamard = 0;  // ModelQuantization::hadamard_of()
 };
 
 // Sorted by module; embeddings, norms and convolutions are none. In time linear in the tensors but
 // for the lengths of names and of the config's patterns.
-std::vector<LinearLayer> list_linear_layers(const TensorFile& file,
-                                            const ModelQuantization& quantization);
+// kUnsupported: as hadamard_of(), or a rotation by more columns than fit.
+Expected<std::vector<LinearLayer>> list_linear_layers(const TensorFile& file,
+                                                      const ModelQuantization& quantization);
+
+// For readers of single layers: a config that says nothing of layers here (no JSON, another
+// quant_method) is no reason to refuse one; a transform that is not computed is, kUnsupported.
+Expected<ModelQuantization> quantization_beside(const TensorFile& file);
 
 // The folder whose configs describe the file: where it was opened from. Empty: memory.
 std::string folder_of_model(const TensorFile& file);

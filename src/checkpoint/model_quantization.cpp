@@ -11,6 +11,7 @@
 #include "checkpoint/json_events.hpp"
 #include "checkpoint/mapped_file.hpp"
 #include "checkpoint/quantization_presets.hpp"
+#include "core/row_transform.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {
@@ -171,7 +172,7 @@ class QuantizationParser {
     DUALGEMM_TRY(config.each_text("ignore", [&](const std::string& text, const std::string& at) {
       return add_target(text, at, result_.ignore_);
     }));
-    DUALGEMM_TRY(refuse_transforms(config));
+    DUALGEMM_TRY(read_transforms(config));
     return read_groups(config);
   }
 
@@ -248,24 +249,64 @@ class QuantizationParser {
     return {};
   }
 
-  // Transforms of the weights are in the weights. Those of the input or the output are a part of
-  // the computation: without them every value would be wrong.
-  static Status refuse_transforms(const ConfigObject& config) {
+  // Transforms of the weights are in the weights; Hadamard matrices in front of a layer are
+  // computed. Everything else is a part of the model without which every value would be wrong.
+  Status read_transforms(const ConfigObject& config) {
     ConfigObject transforms, groups;
     DUALGEMM_TRY(config.object("transform_config", transforms));
     if (!transforms.exists()) return {};
     DUALGEMM_TRY(transforms.object("config_groups", groups));
     if (!groups.exists()) return {};
-    return groups.each_object([](const std::string&, const ConfigObject& group) {
-      return group.each_element("apply", [](const ConfigObject& apply) -> Status {
+    return groups.each_object([&](const std::string& name, const ConfigObject& group) {
+      return group.each_element("apply", [&](const ConfigObject& apply) -> Status {
         std::string location;
         DUALGEMM_TRY(apply.text("location", location));
         if (location.starts_with("weight_")) return {};
-        return Status::error(StatusCode::kUnsupported, apply.where(),
-                             "a transform at " + printable(location),
-                             "is not computed; only transforms of weights are in the weights");
+        if (location != "input") {
+          return Status::error(StatusCode::kUnsupported, apply.where(),
+                               "a transform at " + printable(location),
+                               "is not computed; only those of weights and of inputs are");
+        }
+        return add_rotation(name, group, apply);
       });
     });
+  }
+
+  Status add_rotation(const std::string& name, const ConfigObject& group,
+                      const ConfigObject& apply) {
+    const auto refuse = [&](const std::string& observed, const char* rule) {
+      return Status::error(StatusCode::kUnsupported, group.where(), observed, rule);
+    };
+    std::string type;
+    DUALGEMM_TRY(group.text("type", type));
+    if (type != "hadamard") {
+      return refuse("an online transform of type " + printable(type),
+                    "is not computed; only hadamard is");
+    }
+    if (group.raw("randomize") == "true") {
+      return refuse("an online transform with randomize",
+                    "is not computed: its permutation is nowhere in the config");
+    }
+    InputRotation rotation;
+    DUALGEMM_TRY(group.integer("head_dim", rotation.size));
+    const Status size = core::check_transform("head_dim", {.hadamard = rotation.size}, 0);
+    if (!size.ok() || rotation.size == 0) {
+      return refuse(fmt::format("an online transform with head_dim {}",
+                                rotation.size == 0 ? "null" : std::to_string(rotation.size)),
+                    "is not computed; blocks of 16, 32, 64, 128 or 256 columns are");
+    }
+    DUALGEMM_TRY(apply.each_text("targets", [&](const std::string& text, const std::string& at) {
+      return add_target(text, at, rotation.targets);
+    }));
+    DUALGEMM_TRY(apply.each_text("ignore", [&](const std::string& text, const std::string& at) {
+      return add_target(text, at, rotation.ignore);
+    }));
+    rotation.name = name;
+    rotation.source = "transform_config.config_groups." + printable(name);
+    result_.notes_.push_back(fmt::format("{} rotates inputs while the model runs, by {} columns",
+                                         rotation.source, rotation.size));
+    result_.rotations_.push_back(std::move(rotation));
+    return {};
   }
 
   // ---- transformers' own
@@ -347,6 +388,28 @@ bool ModelQuantization::is_ignored(std::string_view module) const {
   return ignore_.match(module) != ModuleMatch::kNone;
 }
 
+bool ModelQuantization::is_rotation(std::string_view module) const {
+  for (const InputRotation& rotation : rotations_) {
+    if (module.ends_with("." + rotation.name + "_input")) return true;
+  }
+  return false;
+}
+
+Expected<int64_t> ModelQuantization::hadamard_of(const std::string& module) const {
+  const InputRotation* found = nullptr;
+  for (const InputRotation& rotation : rotations_) {
+    if (rotation.targets.match(module) == ModuleMatch::kNone ||
+        rotation.ignore.match(module) != ModuleMatch::kNone)
+      continue;
+    if (found != nullptr) {
+      return Status::unsupported(module, found->source + " and " + rotation.source,
+                                 "rotate its input, and only one may");
+    }
+    found = &rotation;
+  }
+  return found == nullptr ? 0 : found->size;
+}
+
 std::vector<const LinearScheme*> ModelQuantization::schemes_of(std::string_view module) const {
   std::vector<const LinearScheme*> found;
   if (is_ignored(module)) return found;
@@ -360,6 +423,14 @@ std::vector<const LinearScheme*> ModelQuantization::schemes_of(std::string_view 
   for (auto schemes = by_match.rbegin(); schemes != by_match.rend(); ++schemes)
     found.insert(found.end(), schemes->begin(), schemes->end());
   return found;
+}
+
+Expected<int64_t> rotation_of(const ModelQuantization& quantization, const std::string& module,
+                              int64_t k) {
+  const Expected<int64_t> size = quantization.hadamard_of(module);
+  if (!size || *size == 0 || k % *size == 0) return size;
+  return Status::unsupported(module, fmt::format("{} columns", k),
+                             fmt::format("are rotated by {}, which must divide them", *size));
 }
 
 }  // namespace dualgemm::checkpoint

@@ -22,6 +22,15 @@ struct SchemeGroup {
   LinearScheme scheme;
 };
 
+// An online rotation: the input of what it targets is multiplied by Hadamard matrices of this size.
+struct InputRotation {
+  ModulePatterns targets;  // none: nothing
+  ModulePatterns ignore;
+  int64_t size = 0;
+  std::string name;    // "R4": MODULE.R4_input.weight is the matrix, where a file has it
+  std::string source;  // "transform_config.config_groups.R4"
+};
+
 class ModelQuantization {
  public:
   // From the texts of the two files; empty: there is none. kCorruptFile, with the place: JSON that
@@ -45,13 +54,24 @@ class ModelQuantization {
   // Entries of `ignore` beat every target.
   std::vector<const LinearScheme*> schemes_of(std::string_view module) const;
   bool is_ignored(std::string_view module) const;
+  // The size of the Hadamard matrices (RowTransform of quantize.hpp) that the layer's input is
+  // multiplied by while it runs; 0: none. kUnsupported: there are two.
+  Expected<int64_t> hadamard_of(const std::string& module) const;
+  const std::vector<InputRotation>& rotations() const noexcept { return rotations_; }
+  // Whether `module` holds the matrix of a rotation, and is no layer.
+  bool is_rotation(std::string_view module) const;
 
  private:
   friend class QuantizationParser;
   std::string method_, algorithm_;
   std::vector<std::string> notes_;
   std::vector<SchemeGroup> groups_;
+  std::vector<InputRotation> rotations_;
   ModulePatterns ignore_;
 };
+
+// hadamard_of() for a layer with k columns, which it must divide.
+Expected<int64_t> rotation_of(const ModelQuantization& quantization, const std::string& module,
+                              int64_t k);
 
 }  // namespace dualgemm::checkpoint

@@ -1,3 +1,4 @@
+#include <mutex>
 #include <utility>
 
 #include "checkpoint/checkpoint.hpp"
@@ -10,6 +11,16 @@ namespace dualgemm {
 struct Checkpoint::Impl {
   checkpoint::TensorFile file;
   std::vector<CheckpointEntry> layers;
+
+  // Read once.
+  const Expected<checkpoint::ModelQuantization>& quantization() const {
+    std::call_once(once_, [&] { quantization_ = checkpoint::quantization_beside(file); });
+    return quantization_;
+  }
+
+ private:
+  mutable std::once_flag once_;
+  mutable Expected<checkpoint::ModelQuantization> quantization_ = checkpoint::ModelQuantization();
 };
 
 struct CheckpointLayer::Impl {
@@ -22,8 +33,12 @@ struct CheckpointMatrix::Impl {
 
 namespace {
 
-checkpoint::LayerOptions layer_options(const CheckpointOptions& options) {
+Expected<checkpoint::LayerOptions> layer_options(
+    const Expected<checkpoint::ModelQuantization>& said, const CheckpointOptions& options) {
   checkpoint::LayerOptions wanted;
+  if (!said) return said.status();
+  wanted.quantization = &*said;
+  wanted.rotates = options.hadamard;
   if (options.up_first) wanted.stacked_order = checkpoint::StackedOrder::kUpFirst;
   wanted.max_input_scale = options.max_input_scale;
   wanted.weight.allow_nan = options.allow_nan;
@@ -61,8 +76,9 @@ const std::vector<CheckpointEntry>& Checkpoint::layers() const noexcept { return
 Expected<CheckpointLayer> Checkpoint::load(const std::string& prefix,
                                            const CheckpointOptions& options) const {
   return checkpoint::guarded(prefix, [&]() -> Expected<CheckpointLayer> {
-    Expected<checkpoint::MlpLayer> layer =
-        checkpoint::load_mlp_layer(impl_->file, prefix, layer_options(options));
+    const auto wanted = layer_options(impl_->quantization(), options);
+    if (!wanted) return wanted.status();
+    Expected<checkpoint::MlpLayer> layer = checkpoint::load_mlp_layer(impl_->file, prefix, *wanted);
     if (!layer) return layer.status();
     DUALGEMM_TRY(checkpoint::check_runnable(*layer));
     DUALGEMM_TRY(checkpoint::make_runnable(*layer));
@@ -74,15 +90,19 @@ Expected<CheckpointLayer> Checkpoint::load(const std::string& prefix,
 
 Expected<CheckpointMatrix> Checkpoint::load_down(const std::string& prefix,
                                                  const CheckpointOptions& options) const {
-  return checkpoint::guarded(prefix, [&] {
-    return readable(checkpoint::load_down_projection(impl_->file, prefix, layer_options(options)));
+  return checkpoint::guarded(prefix, [&]() -> Expected<CheckpointMatrix> {
+    const auto wanted = layer_options(impl_->quantization(), options);
+    if (!wanted) return wanted.status();
+    return readable(checkpoint::load_down_projection(impl_->file, prefix, *wanted));
   });
 }
 
 Expected<CheckpointMatrix> Checkpoint::load_matrix(const std::string& module,
                                                    const CheckpointOptions& options) const {
-  return checkpoint::guarded(module, [&] {
-    return readable(checkpoint::load_linear(impl_->file, module, layer_options(options)));
+  return checkpoint::guarded(module, [&]() -> Expected<CheckpointMatrix> {
+    const auto wanted = layer_options(impl_->quantization(), options);
+    if (!wanted) return wanted.status();
+    return readable(checkpoint::load_linear(impl_->file, module, *wanted));
   });
 }
 
@@ -94,8 +114,11 @@ Expected<std::vector<CheckpointLinear>> Checkpoint::linear_layers() const {
         folder.empty() ? checkpoint::ModelQuantization()
                        : checkpoint::ModelQuantization::read(folder);
     if (!said) return said.status();
+    Expected<std::vector<checkpoint::LinearLayer>> found =
+        checkpoint::list_linear_layers(impl_->file, *said);
+    if (!found) return found.status();
     std::vector<CheckpointLinear> layers;
-    for (checkpoint::LinearLayer& layer : checkpoint::list_linear_layers(impl_->file, *said)) {
+    for (checkpoint::LinearLayer& layer : *found) {
       CheckpointLinear linear;
       linear.module = std::move(layer.module);
       linear.n = layer.n;
@@ -109,6 +132,7 @@ Expected<std::vector<CheckpointLinear>> Checkpoint::linear_layers() const {
       linear.activations = name_of(layer.scheme.activations);
       linear.description = std::move(layer.scheme.description);
       linear.contradiction = std::move(layer.contradiction);
+      linear.hadamard = layer.hadamard;
       layers.push_back(std::move(linear));
     }
     return layers;
@@ -137,6 +161,7 @@ std::optional<float> CheckpointLayer::input_scale() const noexcept {
 const float* CheckpointLayer::pre_quant_scale() const noexcept {
   return impl_->layer.pre_quant_scale.empty() ? nullptr : impl_->layer.pre_quant_scale.data();
 }
+int64_t CheckpointLayer::hadamard() const noexcept { return impl_->layer.hadamard; }
 const char* CheckpointLayer::convention() const noexcept {
   return checkpoint::name_of(impl_->layer.convention);
 }
@@ -178,6 +203,7 @@ std::optional<float> CheckpointMatrix::input_scale() const noexcept {
 const float* CheckpointMatrix::pre_quant_scale() const noexcept {
   return impl_->matrix.pre_quant_scale.empty() ? nullptr : impl_->matrix.pre_quant_scale.data();
 }
+int64_t CheckpointMatrix::hadamard() const noexcept { return impl_->matrix.hadamard; }
 const char* CheckpointMatrix::convention() const noexcept {
   return checkpoint::name_of(impl_->matrix.convention);
 }

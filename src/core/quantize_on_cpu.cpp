@@ -38,7 +38,9 @@ std::vector<float> given_factors(const ResolvedQuantize& problem, const float* g
 
 Status quantize_on_cpu(const ResolvedQuantize& problem, const QuantizeBuffers& buffers,
                        int threads) {
-  const TensorPlaces places = places_of(problem, buffers.codes, buffers.scales);
+  TensorPlaces places = places_of(problem, buffers.codes, buffers.scales);
+  places.column_factors = buffers.column_factors;
+  places.hadamard = problem.problem.transform.hadamard;
   const std::vector<RowRun> runs = row_runs(problem, buffers.groups);
   const Expected<int> helpers = threads_for_blocks(threads, blocks_of(places, runs));
   if (!helpers) return helpers.status();

@@ -7,6 +7,7 @@
 
 #include "core/enum_table.hpp"
 #include "core/quantize_rows.hpp"
+#include "core/row_transform.hpp"
 #include "core/scale_padding.hpp"
 #include "core/validate.hpp"
 
@@ -110,6 +111,8 @@ QuantizeArrays arrays_of(const ResolvedQuantize& problem, const QuantizeBuffers&
           .expert_rows = {"expert_rows", groups.expert_rows, p.l * 4, 4, masked},
           .expert_offsets = {"expert_offsets", groups.expert_offsets, (p.l + 1) * 4, 4, false},
           .row_experts = {"row_experts", groups.row_experts, p.rows * 4, 4, false},
+          .column_factors = {"column_factors", buffers.column_factors, p.cols * 4, 4,
+                             p.transform.factors},
           .workspace = {"workspace", buffers.workspace, workspace_bytes, 64, workspace_bytes > 0}};
 }
 
@@ -123,6 +126,7 @@ QuantizeArrays arrays_of(const ResolvedQuantize& problem, const DequantizeBuffer
   arrays.scales.data = buffers.scales;
   arrays.global_scale.required = true;
   arrays.found_scale.required = false;
+  arrays.column_factors.required = false;
   return arrays;
 }
 
@@ -135,11 +139,21 @@ Status check_arrays(const ResolvedQuantize& problem, const QuantizeArrays& array
                                     "must be null: the scale is given")
                      : check_absent("global_scale", arrays.global_scale.data,
                                     "must be null: the scale is found, and goes to found_scale"));
+    if (!p.transform.factors) {
+      DUALGEMM_TRY(check_absent("column_factors", arrays.column_factors.data,
+                                "must be null: the problem's transform has no factors"));
+    }
   }
-  const MemoryRange* const all[] = {
-      &arrays.x,           &arrays.codes,       &arrays.scales,         &arrays.global_scale,
-      &arrays.found_scale, &arrays.expert_rows, &arrays.expert_offsets, &arrays.row_experts,
-      &arrays.workspace};
+  const MemoryRange* const all[] = {&arrays.x,
+                                    &arrays.codes,
+                                    &arrays.scales,
+                                    &arrays.global_scale,
+                                    &arrays.found_scale,
+                                    &arrays.expert_rows,
+                                    &arrays.expert_offsets,
+                                    &arrays.row_experts,
+                                    &arrays.column_factors,
+                                    &arrays.workspace};
   for (const MemoryRange* range : all) DUALGEMM_TRY(check_range(*range));
   const MemoryRange* const written[] = {&arrays.codes, &arrays.scales, &arrays.found_scale,
                                         &arrays.workspace};
@@ -253,6 +267,7 @@ Status validate(const QuantizeProblem& problem) {
   if (problem.q.type != DataType::kE2M1) {
     return Status::invalid("q.type", name_of(problem.q.type), "must be e2m1");
   }
+  DUALGEMM_TRY(core::check_transform("transform", problem.transform, problem.cols));
   int64_t values = 0, padded = 0;  // padded: rows to 128, columns to 64; 4 bytes a value and a row
   if (__builtin_add_overflow(problem.rows, 128, &padded) ||
       __builtin_mul_overflow(padded, problem.l, &values) ||

@@ -29,6 +29,7 @@ QuantizeSizes sizes_of(const ResolvedQuantize& problem) noexcept;
 struct QuantizeArrays {
   MemoryRange x, codes, scales, global_scale, found_scale;
   MemoryRange expert_rows, expert_offsets, row_experts;
+  MemoryRange column_factors;
   MemoryRange workspace;
 };
 QuantizeArrays arrays_of(const ResolvedQuantize& problem, const QuantizeBuffers& buffers,

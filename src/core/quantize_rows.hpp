@@ -21,6 +21,8 @@ struct TensorPlaces {
   ScaleMap map;
   int64_t scale_batch_bytes;
   int64_t blocks_per_row;
+  const float* column_factors = nullptr;  // RowTransform, of no account to the inverse
+  int64_t hadamard = 0;
 };
 
 // How many threads pay for so many blocks; requested 0: as many as there are.

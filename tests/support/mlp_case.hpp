@@ -11,6 +11,7 @@
 #include "dualgemm/mlp.hpp"
 #include "support/every_activation.hpp"
 #include "support/inputs.hpp"
+#include "support/quantize_case.hpp"
 #include "support/side_by_side.hpp"
 
 namespace dualgemm::test {
@@ -22,7 +23,7 @@ struct MlpCase {
   Operand x, gate, up, down, y;
   Guarded<uint8_t> residual;  // of Y's size
   Guarded<uint8_t> bias_gate, bias_up, bias_down;
-  std::vector<float> x_global_scale, alpha_down_per_batch;
+  std::vector<float> x_global_scale, alpha_down_per_batch, x_factors, h_factors;
   std::vector<int32_t> expert_offsets, expert_rows, row_experts;
   float alpha_gate, alpha_up, alpha_down, h_global_scale;
 
@@ -60,7 +61,11 @@ struct MlpCase {
       alpha_gate *= 0.005f;
       alpha_up *= 0.005f;
     }
-    if (p.quantize_h) alpha_down *= h_global_scale;
+    if (p.quantize_h && !api::quantizes_h_apart(p)) alpha_down *= h_global_scale;
+    for (int64_t i = 0; p.x_transform.factors && i < p.hidden; ++i)
+      x_factors.push_back(rng.uniform(0.5f, 1.5f));
+    for (int64_t i = 0; p.h_transform.factors && i < p.intermediate; ++i)
+      h_factors.push_back(rng.uniform(0.5f, 1.5f));
     if (p.l > 1 && rng.chance(0.5)) {
       for (int64_t i = 0; i < p.l; ++i)
         alpha_down_per_batch.push_back(alpha_down * rng.uniform(0.5f, 2.0f));
@@ -106,6 +111,8 @@ struct MlpCase {
                  .alpha_down = alpha_down,
                  .alpha_down_per_batch = or_null(alpha_down_per_batch),
                  .h_global_scale = h_global_scale,
+                 .x_column_factors = or_null(x_factors),
+                 .h_column_factors = or_null(h_factors),
                  .expert_offsets = or_null(expert_offsets),
                  .expert_rows = or_null(expert_rows),
                  .row_experts = or_null(row_experts),
@@ -127,8 +134,10 @@ struct MlpCase {
            std::to_string(p.intermediate) + " l " + std::to_string(p.l) + ", x " +
            name_of(p.x.type) + (p.quantize_x ? " quantised " : "") +
            (p.quantize_x ? name_of(p.x_scaling) : "") + (p.quantize_h ? ", h quantised" : "") +
-           ", y " + name_of(p.y.type) + ", " + name_of(p.act.kind) + (p.gated ? "" : ", no gate") +
-           ", bias " + name_of(p.bias) + (p.residual ? ", residual" : "");
+           (p.x_transform.any() ? ", x transformed" : "") +
+           (p.h_transform.any() ? ", h transformed" : "") + ", y " + name_of(p.y.type) + ", " +
+           name_of(p.act.kind) + (p.gated ? "" : ", no gate") + ", bias " + name_of(p.bias) +
+           (p.residual ? ", residual" : "");
   }
 
  private:
@@ -172,6 +181,8 @@ inline MlpProblem random_mlp_problem(Rng& rng, int64_t turn) {
     p.gate = {};
     p.act = activation_of_one_product(rng);
   }
+  if (rng.chance(0.3)) p.x_transform = random_transform(rng, p.hidden);
+  if (rng.chance(0.3)) p.h_transform = random_transform(rng, p.intermediate);
   if (rng.chance(0.3)) p.x.ld = p.hidden + 8;
   if (rng.chance(0.3)) p.y.ld = p.hidden + 16;
   return p;

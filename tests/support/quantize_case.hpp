@@ -78,7 +78,7 @@ struct QuantizeCase {
   core::ResolvedQuantize resolved;
   QuantizeSizes sizes;
   std::vector<uint8_t> x, codes, scales;
-  std::vector<float> global_scale, found_scale;
+  std::vector<float> global_scale, found_scale, column_factors;
   std::vector<int32_t> expert_rows, expert_offsets, row_experts;
 
   explicit QuantizeCase(const QuantizeProblem& p)
@@ -90,6 +90,7 @@ struct QuantizeCase {
     scales.assign(static_cast<size_t>(sizes.scales), kPoison);
     const auto count = static_cast<size_t>(sizes.global_scale / 4);
     (is_given() ? global_scale : found_scale).assign(count, -1.0f);
+    if (p.transform.factors) column_factors.assign(static_cast<size_t>(p.cols), 1.0f);
   }
 
   bool is_given() const {
@@ -129,7 +130,14 @@ struct QuantizeCase {
               ? 1.0f
               : std::ldexp(rng.uniform(1.0f, 2.0f), static_cast<int>(rng.integer(-20, 6)));
     }
+    for (float& factor : column_factors) factor = rng.uniform(-2.0f, 2.0f);
     randomize_groups(rng);
+  }
+  // All of x; what lies between rows, too.
+  void divide(float by) {
+    const auto count = static_cast<int64_t>(x.size()) / core::bytes_of(problem.x.type, 1);
+    for (int64_t i = 0; i < count; ++i)
+      store_element(x.data(), problem.x.type, i, load_element(x.data(), problem.x.type, i) / by);
   }
   void randomize_groups(Rng& rng) {
     const int64_t l = problem.l, rows = problem.rows;
@@ -152,6 +160,7 @@ struct QuantizeCase {
     b.global_scale = global_scale.empty() ? nullptr : global_scale.data();
     b.found_scale = found_scale.empty() ? nullptr : found_scale.data();
     b.groups = groups();
+    b.column_factors = column_factors.empty() ? nullptr : column_factors.data();
     return b;
   }
   std::string describe() const {
@@ -159,11 +168,22 @@ struct QuantizeCase {
     return std::to_string(p.l) + " x " + std::to_string(p.rows) + " x " + std::to_string(p.cols) +
            " " + name_of(p.x.type) + ", " + name_of(p.q.scale_layout) + " scales, " +
            name_of(p.grouping) + (row_experts.empty() ? "" : " by rows") + ", " +
-           name_of(p.scaling) + (p.four_over_six ? ", four over six" : "") + ", ld " +
-           std::to_string(p.x.ld) + ", " + std::to_string(p.q.ld) + ", " +
-           std::to_string(p.q.scale_ld);
+           name_of(p.scaling) + (p.four_over_six ? ", four over six" : "") +
+           (p.transform.factors ? ", factors" : "") + ", hadamard " +
+           std::to_string(p.transform.hadamard) + ", ld " + std::to_string(p.x.ld) + ", " +
+           std::to_string(p.q.ld) + ", " + std::to_string(p.q.scale_ld);
   }
 };
+
+// One that the columns allow, mostly none.
+inline RowTransform random_transform(Rng& rng, int64_t cols) {
+  RowTransform transform;
+  transform.factors = rng.chance(0.2);
+  if (!rng.chance(0.4)) return transform;
+  const int64_t size = int64_t{16} << rng.integer(0, 4);
+  if (cols % size == 0) transform.hadamard = size;
+  return transform;
+}
 
 // Small ones, of every kind.
 inline QuantizeProblem random_quantize_problem(Rng& rng) {
@@ -178,6 +198,7 @@ inline QuantizeProblem random_quantize_problem(Rng& rng) {
   p.x.type = rng.pick(kTypes);
   p.scaling = static_cast<GlobalScaling>(rng.integer(0, 3));
   p.four_over_six = rng.chance(0.4);
+  p.transform = random_transform(rng, p.cols);
   p.q.scale_layout = rng.chance(0.5) ? ScaleLayout::kLinear : ScaleLayout::kSwizzled128x4;
   if (rng.chance(0.4)) p.x.ld = p.cols + (rng.chance(0.5) ? 8 : rng.integer(1, 20));
   if (rng.chance(0.4)) p.q.ld = p.cols + 2 * rng.integer(0, 12);

@@ -12,6 +12,7 @@
 #include "checkpoint/npy.hpp"
 #include "core/problem.hpp"
 #include "dualgemm/formats.hpp"
+#include "dualgemm/quantize.hpp"
 #include "tools/checkpoint_jobs/element_types.hpp"
 #include "tools/checkpoint_jobs/stacked_weights.hpp"
 
@@ -129,15 +130,17 @@ Expected<ActivationFile> open_activations(const LayerSource& source) {
   return out;
 }
 
-Status scale_columns(std::span<const std::vector<float>> factors,
-                     std::span<const int64_t> first_rows, ActivationFile& activations,
-                     std::vector<std::string>& notes) {
+Status transform_columns(std::span<const std::vector<float>> factors,
+                         std::span<const int64_t> first_rows, int64_t hadamard,
+                         ActivationFile& activations, std::vector<std::string>& notes) {
   const auto is_empty = [](const std::vector<float>& of_one) { return of_one.empty(); };
-  if (std::all_of(factors.begin(), factors.end(), is_empty)) return {};
+  const bool multiplies = !std::all_of(factors.begin(), factors.end(), is_empty);
+  if (!multiplies && hadamard == 0) return {};
   if (activations.nvfp4) {
-    return Status::unsupported(activations.name, "NVFP4 activations, and a pre_quant_scale",
-                               "must be floats, whose columns the layer's factors multiply before "
-                               "they are quantised");
+    return Status::unsupported(activations.name,
+                               multiplies ? "NVFP4 activations, and a pre_quant_scale"
+                                          : "NVFP4 activations, and a rotation of the input",
+                               "must be floats, which the layer changes before they are quantised");
   }
   Expected<std::vector<float>> values = decode_to_f32(activations.values);
   if (!values) return values.status();
@@ -157,11 +160,33 @@ Status scale_columns(std::span<const std::vector<float>> factors,
     if (type == DataType::kF16) halves[i] = encode_f16(value);
     if (type == DataType::kBF16) halves[i] = encode_bf16(value);
   }
+  if (hadamard != 0) {
+    const Matrix matrix{.type = type};
+    const TransformProblem rotation{.rows = static_cast<int64_t>(values->size() / k),
+                                    .cols = static_cast<int64_t>(k),
+                                    .x = matrix,
+                                    .y = matrix,
+                                    .transform = {.hadamard = hadamard}};
+    DUALGEMM_TRY(transform_rows(rotation, {.x = bytes->data(), .y = bytes->data()}));
+  }
   activations.values.dtype = element_type(type);
   activations.values.data = *bytes;
   activations.file.keep_alive(std::move(bytes));
-  notes.push_back("activations multiplied by the layer's pre_quant_scale");
+  if (multiplies) notes.push_back("activations multiplied by the layer's pre_quant_scale");
+  if (hadamard != 0) {
+    notes.push_back(
+        fmt::format("activations rotated by {} columns, as config.json says", hadamard));
+  }
   return {};
+}
+
+Status check_same_rotation(const std::string& name, int64_t hadamard, int64_t expert,
+                           int64_t& all) {
+  if (expert == 0) all = hadamard;
+  if (hadamard == all) return {};
+  return Status::unsupported(
+      name, fmt::format("an input rotated by {} columns, and {} for other experts", hadamard, all),
+      "all experts of a layer must have the same");
 }
 
 Expected<CodedActivations> take_codes(const Weight& nvfp4, std::optional<ScaleLayout> layout) {

@@ -29,13 +29,17 @@ struct ActivationFile {
 // source.activations_tensor names. Several that could be meant are an error that names them.
 Expected<ActivationFile> open_activations(const LayerSource& source);
 
-// Multiplies the columns of every row by its expert's factors (pre_quant_scale), as a model does:
-// rounded once, to the type of the values. first_rows: of each expert, non-decreasing; {0} for a
-// layer without. Empty factors leave rows as they are. kUnsupported: the activations are NVFP4
+// What a model does with the input of a layer: multiplies the columns of every row by its expert's
+// factors (pre_quant_scale), then rotates them (RowTransform), each rounded once, to the type of
+// the values. first_rows: of each expert, non-decreasing; {0} for a layer without. Empty factors
+// leave rows as they are, and so does hadamard = 0. kUnsupported: the activations are NVFP4
 // already. A note says what was done.
-Status scale_columns(std::span<const std::vector<float>> factors,
-                     std::span<const int64_t> first_rows, ActivationFile& activations,
-                     std::vector<std::string>& notes);
+Status transform_columns(std::span<const std::vector<float>> factors,
+                         std::span<const int64_t> first_rows, int64_t hadamard,
+                         ActivationFile& activations, std::vector<std::string>& notes);
+
+// All experts of a layer have one rotation of their input; `all` is that of the experts before.
+Status check_same_rotation(const std::string& name, int64_t hadamard, int64_t expert, int64_t& all);
 
 // NVFP4 activations, tight, low nibble = even k.
 struct CodedActivations {

@@ -9,6 +9,7 @@
 
 #include "checkpoint/guard.hpp"
 #include "checkpoint/json_events.hpp"
+#include "checkpoint/linear_layers.hpp"
 #include "checkpoint/mapped_file.hpp"
 #include "checkpoint/npy.hpp"
 #include "core/problem.hpp"
@@ -66,6 +67,7 @@ struct Weights {
   std::vector<float> gate_scale, up_scale;  // global, multipliers
   std::vector<std::optional<float>> input_scale;
   std::vector<std::vector<float>> pre_quant_scale;
+  int64_t hadamard = 0;
 };
 
 // Biases of expert `expert` and zeros of those before it that have none.
@@ -84,7 +86,10 @@ Status load_experts(const TensorFile& file, const LayerSource& source, ExpertPro
   options.stacked_order = source.stacked_order;
   options.max_input_scale = source.max_input_scale;
   options.weight.allow_nan = source.allow_nan;
-  options.pre_quant_scale = true;
+  options.pre_quant_scale = options.rotates = true;
+  const Expected<ModelQuantization> said = quantization_beside(file);
+  if (!said) return said.status();
+  options.quantization = &*said;
   for (int64_t expert = 0; expert < weights.experts; ++expert) {
     options.expert = expert;
     Expected<MlpLayer> layer = load_mlp_layer(file, out.prefix, options);
@@ -114,6 +119,8 @@ Status load_experts(const TensorFile& file, const LayerSource& source, ExpertPro
     DUALGEMM_TRY(append(layer->gate, shape, expert, {&out.gate, &out.gate_scales}));
     DUALGEMM_TRY(append(layer->up, shape, expert, {&out.up, &out.up_scales}));
     append_biases(*layer, expert, out);
+    DUALGEMM_TRY(
+        check_same_rotation(layer->gate.tensor_name, layer->hadamard, expert, weights.hadamard));
     weights.gate_scale.push_back(layer->gate.dequant_global_scale);
     weights.up_scale.push_back(layer->up.dequant_global_scale);
     weights.input_scale.push_back(layer->dequant_input_scale);
@@ -240,7 +247,8 @@ Status load_activations(const LayerSource& source, const Weights& weights, bool 
   std::vector<int64_t> first_rows;
   for (int64_t expert = 0; expert < weights.experts; ++expert)
     first_rows.push_back(first_row(out, expert));
-  DUALGEMM_TRY(scale_columns(weights.pre_quant_scale, first_rows, *from, out.notes));
+  DUALGEMM_TRY(
+      transform_columns(weights.pre_quant_scale, first_rows, weights.hadamard, *from, out.notes));
   if (from->nvfp4) return take_nvfp4_activations(*from, weights, masked, out);
   const Expected<std::vector<float>> values = decode_to_f32(from->values);
   if (!values) return values.status();

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <optional>
 
+#include "checkpoint/linear_layers.hpp"
 #include "core/problem.hpp"
 #include "dualgemm/formats.hpp"
 #include "tools/checkpoint_jobs/activation_file.hpp"
@@ -21,7 +22,10 @@ Status load_weights(const LayerSource& source, LayerProblem& out) {
   options.max_input_scale = source.max_input_scale;
   options.expert = source.expert;
   options.weight.allow_nan = source.allow_nan;
-  options.pre_quant_scale = true;
+  options.pre_quant_scale = options.rotates = true;
+  const Expected<ModelQuantization> said = quantization_beside(*file);
+  if (!said) return said.status();
+  options.quantization = &*said;
   Expected<checkpoint::MlpLayer> layer = checkpoint::load_mlp_layer(*file, *prefix, options);
   if (!layer) return layer.status();
   DUALGEMM_TRY(check_runnable(*layer));
@@ -151,7 +155,8 @@ Expected<float> load_activations(const LayerSource& source, int threads, LayerPr
     DUALGEMM_TRY(check_k(out.problem.k, out, from->name));
   }
   const int64_t first_row = 0;
-  DUALGEMM_TRY(scale_columns({&out.layer.pre_quant_scale, 1}, {&first_row, 1}, *from, out.notes));
+  DUALGEMM_TRY(transform_columns({&out.layer.pre_quant_scale, 1}, {&first_row, 1},
+                                 out.layer.hadamard, *from, out.notes));
   out.activation_file = from->file;
   if (from->nvfp4) return take_nvfp4_activations(*from, out);
   if (out.problem.a.type == DataType::kE2M1)

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "checkpoint/guard.hpp"
+#include "checkpoint/linear_layers.hpp"
 #include "core/problem.hpp"
 #include "tools/checkpoint_jobs/activation_file.hpp"
 #include "tools/checkpoint_jobs/element_types.hpp"
@@ -29,10 +30,6 @@ Expected<Projections> load_projections(const TensorFile& file, const std::string
   Expected<DownProjection> down = load_down_projection(file, prefix, options);
   if (!down) return down.status();
   DUALGEMM_TRY(make_runnable(*down));
-  if (!down->pre_quant_scale.empty()) {
-    return Status::unsupported(down->down.tensor_name, "a pre_quant_scale of down",
-                               "H is not multiplied by it here; load() of the Python package does");
-  }
   if (down->n != layer->k || down->k != layer->n) {
     return Status::error(StatusCode::kCorruptFile, down->down.tensor_name,
                          fmt::format("{} x {}", down->n, down->k),
@@ -97,6 +94,14 @@ Status append_expert(const Projections& one, int64_t expert, MlpFromFiles& out,
   out.alpha_down.push_back(down.down.dequant_global_scale);
   scales.x.push_back(layer.dequant_input_scale);
   out.x_factors.push_back(layer.pre_quant_scale);
+  DUALGEMM_TRY(check_same_rotation(layer.gate.tensor_name, layer.hadamard, expert, out.x_hadamard));
+  int64_t& h_hadamard = problem.h_transform.hadamard;
+  DUALGEMM_TRY(check_same_rotation(down.down.tensor_name, down.hadamard, expert, h_hadamard));
+  if (expert == 0) out.h_factors = down.pre_quant_scale;
+  if (out.h_factors != down.pre_quant_scale) {
+    return Status::unsupported(down.down.tensor_name, "another pre_quant_scale",
+                               "all experts of a layer must have the same for down");
+  }
   if (down.dequant_input_scale)
     scales.h = std::max(scales.h.value_or(0.0f), *down.dequant_input_scale);
   return {};
@@ -110,6 +115,16 @@ void take_biases(MlpFromFiles& out) {
   out.bias_up.resize(static_cast<size_t>(p.l * p.intermediate));
   out.bias_down.resize(static_cast<size_t>(p.l * p.hidden));
   out.notes.push_back("the layer has biases");
+}
+
+void take_transform_of_h(MlpFromFiles& out) {
+  RowTransform& transform = out.problem.h_transform;
+  transform.factors = !out.h_factors.empty();
+  if (transform.factors) out.notes.push_back("H multiplied by down's pre_quant_scale");
+  if (transform.hadamard != 0) {
+    out.notes.push_back(
+        fmt::format("H rotated by {} columns, as config.json says", transform.hadamard));
+  }
 }
 
 // The scales of X and H, into the alphas too.
@@ -128,6 +143,10 @@ Status take_input_scales(const InputScales& scales, const MlpRequest& request, M
     }
   }
   if (!request.quantize_h) return {};
+  if (out.problem.h_transform.any()) {  // which leaves H in 16 bits first
+    out.notes.push_back("H quantised with each row's amax, behind its transform");
+    return {};
+  }
   const bool named = request.h_global_scale > 0.0f;
   if (!named && !scales.h) {
     return Status::invalid("--h-global-scale", "not given",
@@ -148,7 +167,10 @@ Status load_all(const TensorFile& file, const LayerSource& source, const MlpRequ
   options.max_input_scale = source.max_input_scale;
   options.expert = source.expert;
   options.weight.allow_nan = source.allow_nan;
-  options.pre_quant_scale = true;
+  options.pre_quant_scale = options.rotates = true;
+  const Expected<ModelQuantization> said = quantization_beside(file);
+  if (!said) return said.status();
+  options.quantization = &*said;
   InputScales scales;
   for (int64_t expert = 0; expert < out.problem.l; ++expert) {
     if (request.experts) options.expert = expert;
@@ -157,6 +179,7 @@ Status load_all(const TensorFile& file, const LayerSource& source, const MlpRequ
     DUALGEMM_TRY(append_expert(*one, expert, out, scales));
   }
   take_biases(out);
+  take_transform_of_h(out);
   return take_input_scales(scales, request, out);
 }
 
@@ -250,7 +273,8 @@ std::vector<int64_t> first_rows(const MlpRequest& request, const MlpFromFiles& o
 
 Status load_x(ActivationFile from, const MlpRequest& request, MlpFromFiles& out) {
   DUALGEMM_TRY(take_rows(from, request, out));
-  DUALGEMM_TRY(scale_columns(out.x_factors, first_rows(request, out), from, out.notes));
+  DUALGEMM_TRY(
+      transform_columns(out.x_factors, first_rows(request, out), out.x_hadamard, from, out.notes));
   return from.nvfp4 ? take_nvfp4_x(from, request, out) : take_float_x(from.values, request, out);
 }
 
@@ -264,6 +288,7 @@ void attach(MlpFromFiles& out) {
   buffers.up_scales = out.up_scales.data();
   buffers.down = out.down.data();
   buffers.down_scales = out.down_scales.data();
+  if (!out.h_factors.empty()) buffers.h_column_factors = out.h_factors.data();
   buffers.alpha_gate_per_batch = out.alpha_gate.data();
   buffers.alpha_up_per_batch = out.alpha_up.data();
   buffers.alpha_down_per_batch = out.alpha_down.data();

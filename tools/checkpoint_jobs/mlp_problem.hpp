@@ -35,6 +35,8 @@ struct MlpFromFiles {
   std::vector<float> x_scale;                           // likewise, or empty
   std::vector<float> bias_gate, bias_up, bias_down;     // all of them or none
   std::vector<std::vector<float>> x_factors;            // of each expert; empty ones: none
+  int64_t x_hadamard = 0;                               // RowTransform of X
+  std::vector<float> h_factors;                         // of H, of all experts; empty: none
   std::vector<int32_t> offsets, counts;
 };
 

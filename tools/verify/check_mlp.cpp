@@ -11,6 +11,7 @@
 #include "tools/measure/parallel_for.hpp"
 #include "tools/verify/operands.hpp"
 #include "tools/verify/stored_h.hpp"
+#include "tools/verify/transformed_h.hpp"
 
 namespace dualgemm::verify {
 namespace {
@@ -81,26 +82,23 @@ double load(DataType type, const void* data, int64_t index) {
   }
 }
 
-double rounded_to(DataType type, double value) {
-  const auto x = static_cast<float>(value);
-  if (type == DataType::kF16) return decode_f16(encode_f16(x));
-  return type == DataType::kBF16 ? decode_bf16(encode_bf16(x)) : x;
-}
-
 // What an element of Y should be, and what is accepted.
 struct Wanted {
   double expected, lowest, highest;
 };
 
-Wanted wanted(const Product& product, const MlpProblem& problem, double alpha, double bias,
-              double residual, reference::Accumulation accumulation) {
+// row_scale: of H, by which the sum is multiplied beside alpha.
+Wanted wanted(const Product& product, const MlpProblem& problem, double alpha_alone,
+              double row_scale, double bias, double residual,
+              reference::Accumulation accumulation) {
   const int64_t k = problem.intermediate;
+  const double alpha = alpha_alone * row_scale;
   const double scaled = alpha * product.acc.value;
   // The additions of this file, in double.
   const double own = static_cast<double>(2 * k) * 0x1p-52 * product.acc.abs_sum;
   double error = std::abs(alpha) *
                  (product.moved + own + reference::accumulator_error(product.acc, k, accumulation));
-  error += 3.0 * kRound * (std::abs(scaled) + error) +
+  error += (row_scale == 1.0 ? 3.0 : 4.0) * kRound * (std::abs(scaled) + error) +
            kTiny * (1.0 + std::abs(product.acc.value)) * (1.0 + std::abs(alpha));
   double value = scaled;
   for (const double addend : {bias, residual}) {  // one FP32 addition each
@@ -158,11 +156,15 @@ class Checker {
       DUALGEMM_TRY(quantize(api::quantize_problem_of(problem_),
                             api::quantize_buffers_of(problem_, buffers_, places, memory->data())));
     }
+    if (api::stores_x(problem_) && problem_.m > 0) {
+      DUALGEMM_TRY(transform_rows(api::transform_x_problem_of(problem_),
+                                  api::transform_x_buffers_of(buffers_, places, memory->data())));
+    }
     const Buffers first = api::gate_up_buffers_of(problem_, buffers_, places, memory->data());
     CheckReport report = empty_report();
     core::RowGroups groups(gate_up_.problem, first);
     for (core::RowGroup group; groups.next(group);) {
-      if (group.rows > 0) check_group(stored_h(gate_up_, first, group, first_), group, report);
+      if (group.rows > 0) check_group(read_h(first, group), group, report);
     }
     return report;
   }
@@ -173,6 +175,15 @@ class Checker {
     Problem second;
     second.a = api::down_problem_of(problem).a;
     return second;
+  }
+
+  // H as the second product reads it.
+  StoredH read_h(const Buffers& first, const core::RowGroup& group) const {
+    StoredH h = stored_h(gate_up_, first, group, first_);
+    if (!problem_.h_transform.any()) return h;
+    transform_h(problem_.h_transform, buffers_.h_column_factors, problem_.x.type, h);
+    if (problem_.quantize_h) quantize_rows_of_h(h);
+    return h;
   }
 
   int64_t batches() const { return problem_.grouping == Grouping::kContiguous ? 1 : problem_.l; }
@@ -214,10 +225,13 @@ class Checker {
       const double bias = bias_at(group.batch, col);
       for (int64_t row = 0; row < group.rows; ++row) {
         const int64_t at = offset(group, row, col);
+        const double row_scale =
+            h.row_scales.empty() ? 1.0 : h.row_scales[static_cast<size_t>(row)];
         const double residual = problem_.residual ? load(problem_.y.type, residual_, at) : 0.0;
         judged[static_cast<size_t>(row * hidden + col)] =
             judge(load(problem_.y.type, buffers_.y, at),
-                  wanted(product_of(h, row, weights), problem_, alpha, bias, residual, second_));
+                  wanted(product_of(h, row, weights), problem_, alpha, row_scale, bias, residual,
+                         second_));
       }
     });
     for (int64_t i = 0; i < group.rows * hidden; ++i)

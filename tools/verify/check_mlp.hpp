@@ -16,7 +16,8 @@ namespace dualgemm::verify {
 // - and |alpha| * the sum over j of |Down[j]| * how far the stored H[j] may lie from the
 //   definition's: the interval of the first product, through the rounding to H's type. For NVFP4
 //   these are the codes of both ends of the interval, under every scale that the block may have
-//   got.
+//   got; transformed, as far as their sum can move a value, and quantised by row, with every scale
+//   that the row may have got.
 Expected<CheckReport> check_mlp(const MlpProblem& problem, const MlpBuffers& buffers, Isa gate_up,
                                 Isa down);
 

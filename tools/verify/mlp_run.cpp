@@ -77,6 +77,10 @@ struct MlpRun::State {
                              &b.alpha_down_per_batch));
     DUALGEMM_TRY(copies.copy(host.bias_gate, bias * p.intermediate, "bias_gate", &b.bias_gate));
     DUALGEMM_TRY(copies.copy(host.bias_up, bias * p.intermediate, "bias_up", &b.bias_up));
+    DUALGEMM_TRY(copies.copy(host.h_column_factors, host.h_column_factors ? p.intermediate * 4 : 0,
+                             "h_column_factors", &b.h_column_factors));
+    DUALGEMM_TRY(copies.copy(host.x_column_factors, host.x_column_factors ? p.hidden * 4 : 0,
+                             "x_column_factors", &b.x_column_factors));
     DUALGEMM_TRY(copies.copy(host.bias_down, bias * p.hidden, "bias_down", &b.bias_down));
     constexpr int64_t kIndex = sizeof(int32_t);
     DUALGEMM_TRY(

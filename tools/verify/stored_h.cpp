@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/quantize_block.hpp"
 #include "dualgemm/formats.hpp"
 
 namespace dualgemm::verify {
@@ -12,10 +11,6 @@ namespace {
 using reference::Interval;
 
 constexpr int64_t kTileCols = 256;
-
-double rounded_to(DataType type, float value) {
-  return type == DataType::kF16 ? decode_f16(encode_f16(value)) : decode_bf16(encode_bf16(value));
-}
 
 float smallest_magnitude(const Interval& x) {
   if (x.lo > 0.0f) return x.lo;
@@ -39,11 +34,20 @@ double distance(double value, double low, double high) {
   return std::isnan(far) ? HUGE_VAL : far;
 }
 
-// One block of NVFP4. The recipe is monotone in every element, so scales between those of the least
+}  // namespace
+
+double rounded_to(DataType type, double value) {
+  const auto x = static_cast<float>(value);
+  if (type == DataType::kF16) return decode_f16(encode_f16(x));
+  return type == DataType::kBF16 ? decode_bf16(encode_bf16(x)) : x;
+}
+
+// The recipe is monotone in every element and in the factor, so scales between those of the least
 // and the largest amax, which are neighbours in E4M3 or the same, are all that there may be.
-void store_block(const double* exact, const Interval* intervals, float global_scale, double* value,
-                 double* moved, double* scale_most) {
-  const float quantize = core::global_scale_given(global_scale).quantize;
+void store_block(const double* exact, const Interval* intervals, const GlobalRange& global,
+                 double* value, double* moved, double* scale_most) {
+  const float quantize = global.global.quantize;
+  const float least = global.hi.quantize, most = global.lo.quantize;
   float block[kSfVec], amax_lo = 0.0f, amax_hi = 0.0f;
   for (int64_t i = 0; i < kSfVec; ++i) {
     block[i] = static_cast<float>(exact[i]);
@@ -58,7 +62,7 @@ void store_block(const double* exact, const Interval* intervals, float global_sc
     std::fill(moved, moved + kSfVec, 0.0);
     return;
   }
-  const uint8_t first = scale_of_amax(amax_lo, quantize), last = scale_of_amax(amax_hi, quantize);
+  const uint8_t first = scale_of_amax(amax_lo, least), last = scale_of_amax(amax_hi, most);
   *scale_most = decode_scale(last);
   if (!std::isfinite(amax_hi)) {
     std::fill(moved, moved + kSfVec, HUGE_VAL);
@@ -69,21 +73,25 @@ void store_block(const double* exact, const Interval* intervals, float global_sc
     double low = value[i], high = value[i];
     for (int byte = first; byte <= last; ++byte) {  // non-negative E4M3 is in order
       const double one = decode_scale(static_cast<uint8_t>(byte));
-      low = std::min(low, quantized(intervals[i].lo, quantize, one));
-      high = std::max(high, quantized(intervals[i].hi, quantize, one));
+      for (const float factor : {least, most}) {
+        low = std::min(low, quantized(intervals[i].lo, factor, one));
+        high = std::max(high, quantized(intervals[i].hi, factor, one));
+      }
     }
+    const double unit = global.global.dequantize;
+    const double wide = global.hi.dequantize / unit, narrow = global.lo.dequantize / unit;
+    low = std::min(low * wide, low * narrow);
+    high = std::max(high * wide, high * narrow);
     moved[i] = std::max(moved[i], distance(value[i], low, high));
   }
 }
-
-}  // namespace
 
 StoredH stored_h(const core::ResolvedProblem& problem, const Buffers& buffers,
                  const core::RowGroup& group, reference::Accumulation accumulation) {
   const int64_t n = problem.d.cols;
   const DataType type = problem.d.type;
   const auto values = static_cast<size_t>(group.rows * n);
-  StoredH h{group.rows, n, std::vector<double>(values), std::vector<double>(values), {}};
+  StoredH h{group.rows, n, std::vector<double>(values), std::vector<double>(values), {}, {}};
   if (type == DataType::kE2M1) h.scales.resize(values / kSfVec);
   for (int64_t begin = 0; begin < n; begin += kTileCols) {
     const int64_t cols = std::min(kTileCols, n - begin);
@@ -97,11 +105,12 @@ StoredH stored_h(const core::ResolvedProblem& problem, const Buffers& buffers,
     for (int64_t i = 0; i < group.rows * cols; i += type == DataType::kE2M1 ? kSfVec : 1) {
       const int64_t at = i / cols * n + begin + i % cols;
       if (type == DataType::kE2M1) {
-        store_block(&exact[i], &intervals[i], buffers.d_global_scale, &h.value[at], &h.moved[at],
+        const core::GlobalScale global = core::global_scale_given(buffers.d_global_scale);
+        store_block(&exact[i], &intervals[i], {global, global, global}, &h.value[at], &h.moved[at],
                     &h.scales[at / kSfVec]);
         continue;
       }
-      h.value[at] = rounded_to(type, static_cast<float>(exact[i]));
+      h.value[at] = rounded_to(type, exact[i]);
       if (!std::isfinite(exact[i])) continue;
       h.moved[at] = distance(h.value[at], rounded_to(type, intervals[i].lo),
                              rounded_to(type, intervals[i].hi));

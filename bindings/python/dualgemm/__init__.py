@@ -37,6 +37,7 @@ _IN_TORCH = {
             "quantize",
             "dequantize",
             "swizzle_scales",
+            "transform_rows",
             "unswizzle_scales",
             "swap_nibbles",
             "glu",
@@ -87,6 +88,7 @@ __all__ = [
     "run",
     "swap_nibbles",
     "swizzle_scales",
+    "transform_rows",
     "unswizzle_scales",
 ]
 
@@ -106,6 +108,7 @@ if TYPE_CHECKING:  # a __getattr__ would make Any of every name
         quantize,
         swap_nibbles,
         swizzle_scales,
+        transform_rows,
         unswizzle_scales,
     )
     from .weights import LinearWeights, Weights, m_grouped_glu_contiguous, m_grouped_glu_masked

@@ -14,7 +14,7 @@ from ._container import Container, activation_dtype, check_packed, choose_operan
 from ._errors import DualGemmError, InvalidArgument, Unsupported
 from ._operands import Shape, activation_kind, aligned, compact
 from ._operators import check_storage, refuse_grad, tensor
-from ._quantized import call, number
+from ._quantized import call, check_transform, number
 from .weights import LinearWeights, check_container
 
 _ops = torch.ops.dualgemm
@@ -75,7 +75,17 @@ class PackedModule(nn.Module):
         )
         self._input_scale = given  # the same as a number: an output's global scale must not be read from a GPU
         self.register_buffer("pre_quant_scale", None)
+        self.hadamard = 0
         self._put_absent_last()
+
+    def set_hadamard(self: _Self, size: int) -> _Self:
+        """Each so many columns of x, behind pre_quant_scale, times a Hadamard matrix: dualgemm.transform_rows(); 0: none."""
+        check_transform(None, size)
+        if size not in (0, 16, 32, 64, 128, 256) or (size and self.shape.k % size):
+            rule = f"must be 0, or 16, 32, 64, 128 or 256 and divide the {self.shape.k} columns"
+            raise InvalidArgument("size", str(size), rule)
+        self.hadamard = size
+        return self
 
     def set_pre_quant_scale(self: _Self, factors: Optional[Tensor]) -> _Self:
         """AWQ's factors of the columns of x, [K], by which x is multiplied first, rounded once to its dtype; None: none."""
@@ -208,12 +218,13 @@ class PackedModule(nn.Module):
 
     def _quantized(self, x: Tensor) -> tuple[Tensor, Optional[Tensor], Optional[Tensor]]:
         """Activations, their scales and one factor for each row, by input_dtype."""
-        if self.pre_quant_scale is not None:
-            x = (x.float() * self.pre_quant_scale).to(x.dtype)
+        factors, size, per_row = self.pre_quant_scale, self.hadamard, self.input_scale is None
         if self.input_dtype == "bf16":
+            if factors is not None or size:
+                x = call(_ops.transform_rows, x, factors, hadamard=size)
             return x, None, None
-        codes, scales, found = call(_ops.quantize_nvfp4, x, self.input_scale, per_row=self.input_scale is None)
-        return codes, scales, found.reshape(-1) if self.input_scale is None else None
+        codes, scales, found = call(_ops.quantize_nvfp4, x, self.input_scale, factors, per_row=per_row, hadamard=size)
+        return codes, scales, found.reshape(-1) if per_row else None
 
     # ---- moving and loading --------------------------------------------------------------------------------------------------
 
@@ -393,7 +404,8 @@ class NVFP4Linear(PackedModule):
     @property
     def output_scale(self) -> Optional[float]:
         """With which global scale the producer of x may write NVFP4 itself; None: it is to come in 16 or 32 bits."""
-        return self._input_scale if self.in_features % 16 == 0 and self.pre_quant_scale is None else None
+        is_changed = self.pre_quant_scale is not None or self.hadamard
+        return None if is_changed or self.in_features % 16 else self._input_scale
 
     def forward(self, x: Tensor) -> Tensor:
         """[..., in_features] to [..., out_features] of the same dtype."""

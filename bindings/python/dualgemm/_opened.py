@@ -19,7 +19,7 @@ from ._errors import FileError, InvalidArgument, Unsupported, printable
 from ._structs import Buffers, LayerInfo, LinearInfo, MatrixInfo, Problem
 from .weights import LinearWeights, Weights
 
-_FLAGS = {"up_first": 1, "max_input_scale": 2, "allow_nan": 4, "pre_quant_scale": 8}
+_FLAGS = {"up_first": 1, "max_input_scale": 2, "allow_nan": 4, "pre_quant_scale": 8, "hadamard": 16}
 _TYPES = {1: torch.float16, 2: torch.bfloat16, 3: torch.float32}
 _ONE_LAYER = -1
 _Container = TypeVar("_Container", Weights, LinearWeights)
@@ -53,6 +53,7 @@ class LinearLayer(NamedTuple):
     activations: str  # none, static, dynamic, local
     description: str  # of "other"
     contradiction: str  # what the config says instead; the tensors count
+    hadamard: int  # by so many columns its input is rotated while the model runs; 0: it is not
 
 
 class _Owned:
@@ -140,7 +141,7 @@ class Checkpoint:
         """Every linear layer, sorted by module; embeddings, norms and convolutions are none.
 
         Formats are those of the tensors; config.json and hf_quant_config.json beside them say the activations. FileError: a
-        config that breaks its format. Unsupported: one that asks for what is not computed, as transforms of activations.
+        config that breaks its format. Unsupported: one that asks for what is not computed, as most transforms of activations.
         """
         handle = c_void_p()
         self._check(self._c.dualgemm_checkpoint_list_linears(self._handle, byref(handle)))
@@ -164,6 +165,7 @@ class Checkpoint:
                     activations,
                     description,
                     contradiction,
+                    int(info.hadamard),
                 )
             )
         owned.close()
@@ -244,21 +246,27 @@ class Checkpoint:
         max_input_scale: bool = False,
         allow_nan: bool = False,
         pre_quant_scale: bool = False,
+        hadamard: bool = False,
     ) -> Weights:
         """Gate and up of a layer; of one with experts all, [E, ...], or ``expert``. Alphas are the global scales of the
         weights: activations in NVFP4 bring theirs, input_scale(prefix) or their own.
 
         shard: (rank, world_size), rows. order: "gate_up" or "up_gate", of a tensor that stacks both. max_input_scale: gate
         and up that were calibrated differently share the larger input scale. allow_nan: scales that are NaN or infinite are
-        taken as they are, not refused. pre_quant_scale: the caller multiplies the input by pre_quant_scale(prefix); without it
-        a layer that has one (AWQ) is Unsupported. Raises FileError, Unsupported, InvalidArgument.
+        taken as they are, not refused. pre_quant_scale, hadamard: the caller changes the input as transform_rows() does with
+        pre_quant_scale(prefix) and hadamard(prefix); without them a layer that wants it is Unsupported. Raises
+        FileError, Unsupported, InvalidArgument.
         """
         if shard is not None and not (isinstance(shard, (tuple, list)) and len(shard) == 2):
             raise InvalidArgument("shard", type(shard).__name__, "must be (rank, world_size)")
         if order not in ("gate_up", "up_gate"):
             raise InvalidArgument("order", repr(order), "must be gate_up or up_gate")
         flags = self._flags(
-            allow_nan, up_first=order == "up_gate", max_input_scale=max_input_scale, pre_quant_scale=pre_quant_scale
+            allow_nan,
+            up_first=order == "up_gate",
+            max_input_scale=max_input_scale,
+            pre_quant_scale=pre_quant_scale,
+            hadamard=hadamard,
         )
 
         def part(number: int) -> tuple[Weights, _Owned]:
@@ -274,7 +282,7 @@ class Checkpoint:
     ) -> Optional[float]:
         """The calibrated global scale of the layer's input, a dequantising multiplier; None: there is none. For experts, the
         largest of theirs."""
-        flags = self._flags(allow_nan, max_input_scale=max_input_scale, pre_quant_scale=True)
+        flags = self._flags(allow_nan, max_input_scale=max_input_scale, pre_quant_scale=True, hadamard=True)
         scales = [float(self._layer_info(prefix, number, flags)[0].input_scale) for number in self._numbers(prefix, expert)]
         return max(scales) if all(scales) else None
 
@@ -287,14 +295,21 @@ class Checkpoint:
     def pre_quant_scale(self, prefix: str, *, expert: Optional[int] = None, allow_nan: bool = False) -> Optional[Tensor]:
         """AWQ's factors of the columns of the layer's input, float32 [K]; None: there are none. All experts of a layer must
         have the same: Unsupported."""
-        flags = self._flags(allow_nan, max_input_scale=True, pre_quant_scale=True)
+        flags = self._flags(allow_nan, max_input_scale=True, pre_quant_scale=True, hadamard=True)
         return _one_factor_each(prefix, (self._layer_info(prefix, number, flags) for number in self._numbers(prefix, expert)))
 
+    @checked
+    def hadamard(self, prefix: str, *, expert: Optional[int] = None, allow_nan: bool = False) -> int:
+        """The size of the Hadamard matrices by which the model's config.json has the layer's input rotated; 0: none."""
+        flags = self._flags(allow_nan, max_input_scale=True, pre_quant_scale=True, hadamard=True)
+        infos = (self._layer_info(prefix, number, flags)[0] for number in self._numbers(prefix, expert))
+        return _one_size(prefix, (info.hadamard for info in infos))
+
     def _matrix(
-        self, load: Any, name: str, expert: int, allow_nan: bool, pre_quant_scale: bool = True
+        self, load: Any, name: str, expert: int, allow_nan: bool, pre_quant_scale: bool = True, hadamard: bool = True
     ) -> tuple[MatrixInfo, _Owned]:
         handle, info = c_void_p(), MatrixInfo(struct_size=ctypes.sizeof(MatrixInfo))
-        flags = self._flags(allow_nan, pre_quant_scale=pre_quant_scale)
+        flags = self._flags(allow_nan, pre_quant_scale=pre_quant_scale, hadamard=hadamard)
         self._check(load(self._handle, name.encode(), c_int64(expert), c_int32(flags), byref(handle)))
         owned = _Owned(handle, self._c.dualgemm_checkpoint_matrix_free)
         self._check(self._c.dualgemm_checkpoint_matrix_get_info(handle, byref(info)))
@@ -310,10 +325,9 @@ class Checkpoint:
         prepare: bool,
         keep_original: bool,
         a_dtype: torch.dtype,
-        allow_nan: bool,
-        pre_quant_scale: bool,
+        *asked: bool,
     ) -> Union[LinearWeights, nn.Linear]:
-        info, owned = self._matrix(load, name, numbers[0], allow_nan, pre_quant_scale)
+        info, owned = self._matrix(load, name, numbers[0], *asked)
         if info.type in _TYPES:
             if stacks:
                 raise Unsupported(name, f"experts in {_TYPES[info.type]}", "must be NVFP4; `dualgemm quantize` makes it")
@@ -321,7 +335,7 @@ class Checkpoint:
             return _plain_linear(weight, _mapped(info.bias, torch.float32, info.n) if info.bias else None, device)
 
         def part(number: int) -> tuple[LinearWeights, _Owned]:
-            found, owner = self._matrix(load, name, number, allow_nan, pre_quant_scale)
+            found, owner = self._matrix(load, name, number, *asked)
             if found.type in _TYPES:
                 raise Unsupported(f"{name}, expert {number}", str(_TYPES[found.type]), "must be NVFP4 as the others")
             return _linear_weights(found), owner
@@ -341,9 +355,10 @@ class Checkpoint:
         a_dtype: torch.dtype = torch.bfloat16,
         allow_nan: bool = False,
         pre_quant_scale: bool = False,
+        hadamard: bool = False,
     ) -> Union[LinearWeights, nn.Linear]:
         """Down of the same layer: LinearWeights, or an nn.Linear of the file's dtype where it was left unquantised.
-        allow_nan and pre_quant_scale: as weights(), for down_pre_quant_scale(prefix)."""
+        allow_nan, pre_quant_scale and hadamard: as weights(), for down_pre_quant_scale(prefix) and down_hadamard(prefix)."""
         numbers = self._numbers(prefix, expert)
         return self._linear(
             self._c.dualgemm_checkpoint_load_down_flags,
@@ -356,6 +371,7 @@ class Checkpoint:
             a_dtype,
             allow_nan,
             pre_quant_scale,
+            hadamard,
         )
 
     @checked
@@ -369,8 +385,10 @@ class Checkpoint:
         a_dtype: torch.dtype = torch.bfloat16,
         allow_nan: bool = False,
         pre_quant_scale: bool = False,
+        hadamard: bool = False,
     ) -> Union[LinearWeights, nn.Linear]:
-        """Any linear layer by the name of its module, "model.layers.0.self_attn.q_proj"; as down(), for linear_pre_quant_scale(name)."""
+        """Any linear layer by the name of its module, "model.layers.0.self_attn.q_proj"; as down(), for
+        linear_pre_quant_scale(name) and linear_hadamard(name)."""
         return self._linear(
             self._c.dualgemm_checkpoint_load_matrix_flags,
             name,
@@ -382,17 +400,18 @@ class Checkpoint:
             a_dtype,
             allow_nan,
             pre_quant_scale,
+            hadamard,
         )
 
     @checked
     def linears(self, names: Sequence[str], *, device: Any = "cpu", prepare: bool = True, **kw: Any) -> LinearWeights:
         """Linear layers of one shape as [E, ...]: experts that are modules of their own. kw: as linear()."""
-        allow_nan, factors = bool(kw.pop("allow_nan", False)), bool(kw.pop("pre_quant_scale", False))
+        asked = [bool(kw.pop(flag, False)) for flag in ("allow_nan", "pre_quant_scale", "hadamard")]
         load = self._c.dualgemm_checkpoint_load_matrix_flags
         first: list[MatrixInfo] = []
 
         def part(number: int) -> tuple[LinearWeights, _Owned]:
-            found, owned = self._matrix(load, names[number], _ONE_LAYER, allow_nan, factors)
+            found, owned = self._matrix(load, names[number], _ONE_LAYER, *asked)
             if found.type in _TYPES:
                 raise Unsupported(names[number], str(_TYPES[found.type]), "experts must be NVFP4; `dualgemm quantize` makes it")
             first.append(found)
@@ -431,6 +450,27 @@ class Checkpoint:
         """As pre_quant_scale(), of what goes into a linear layer."""
         load = self._c.dualgemm_checkpoint_load_matrix_flags
         return _one_factor_each(name, [self._matrix(load, name, _ONE_LAYER, allow_nan)])
+
+    @checked
+    def down_hadamard(self, prefix: str, *, expert: Optional[int] = None, allow_nan: bool = False) -> int:
+        """As hadamard(), of what goes into down."""
+        load = self._c.dualgemm_checkpoint_load_down_flags
+        infos = (self._matrix(load, prefix, one, allow_nan)[0] for one in self._numbers(prefix, expert))
+        return _one_size(prefix, (info.hadamard for info in infos))
+
+    @checked
+    def linear_hadamard(self, name: str, *, allow_nan: bool = False) -> int:
+        """As hadamard(), of what goes into a linear layer."""
+        load = self._c.dualgemm_checkpoint_load_matrix_flags
+        return int(self._matrix(load, name, _ONE_LAYER, allow_nan)[0].hadamard)
+
+
+def _one_size(name: str, sizes: Iterable[Any]) -> int:
+    """The rotation of an input, which all of a layer's experts must have in common."""
+    found = sorted(set(map(int, sizes)))
+    if len(found) > 1:
+        raise Unsupported(name, f"experts whose inputs are rotated by {found} columns", "all must have the same")
+    return found[0]
 
 
 def _one_factor_each(name: str, layers: Iterable[tuple[Union[LayerInfo, MatrixInfo], _Owned]]) -> Optional[Tensor]:

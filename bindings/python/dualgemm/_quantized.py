@@ -12,12 +12,13 @@ from ._errors import InvalidArgument, translate
 from ._names import OwnLayout, ScaleLayout
 from ._operators import check_storage, refuse_grad, tensor
 
-__all__ = ["QuantizedTensor", "dequantize", "quantize", "swap_nibbles", "swizzle_scales", "unswizzle_scales"]
+__all__ = ["QuantizedTensor", "dequantize", "quantize", "swap_nibbles", "swizzle_scales", "transform_rows", "unswizzle_scales"]
 
 _ops = torch.ops.dualgemm
 # The overloads themselves: torch.ops.dualgemm.quantize_nvfp4 would look for one on every call, 1 us.
 _quantize, _quantize_out = _ops.quantize_nvfp4.default, _ops.quantize_nvfp4.out
 _dequantize = _ops.dequantize_nvfp4.default
+_transform_rows = _ops.transform_rows.default
 _is_compiling = torch.compiler.is_compiling
 Scalar = Union[Tensor, float, None]
 
@@ -72,12 +73,15 @@ def quantize(
     scale_layout: OwnLayout = "linear",
     four_over_six: bool = False,
     per_row: bool = False,
+    column_factors: Optional[Tensor] = None,
+    hadamard: int = 0,
     out: Optional[QuantizedTensor] = None,
 ) -> QuantizedTensor:
     """float16, bfloat16 or float32 [..., rows, K] to NVFP4; K % 16 == 0. The bits are those of `dualgemm quantize`.
 
     global_scale: dequantising multiplier, float32 [1] or a number > 0; None: amax / 2688, found on the device, of x or,
     per_row, of each row. A tensor on a GPU is not looked at. four_over_six: per block also try amax/4, keep the lower error.
+    column_factors, hadamard: x as transform_rows() makes it is quantised, in the same launch.
     out: written in place. NaN or infinity in x: InvalidArgument on the CPU, NaN scales on CUDA (an error would have to
     synchronise).
     """
@@ -88,6 +92,8 @@ def quantize(
             raise InvalidArgument("global_scale", str(value), "must be finite and > 0")
     scale = scalar_tensor("global_scale", global_scale, x)
     check_quantized_out(out)
+    check_transform(column_factors, hadamard)
+    transform = {"column_factors": column_factors, "hadamard": hadamard}
     if out is not None:
         call(
             _quantize_out,
@@ -96,12 +102,36 @@ def quantize(
             scale_layout=scale_layout,
             four_over_six=four_over_six,
             per_row=per_row,
+            **transform,
             out_codes=out.codes,
             out_scales=out.scales,
             out_global_scale=out.global_scale,
         )
         return out
-    return QuantizedTensor(*call(_quantize, x, scale, scale_layout=scale_layout, four_over_six=four_over_six, per_row=per_row))
+    return QuantizedTensor(
+        *call(_quantize, x, scale, scale_layout=scale_layout, four_over_six=four_over_six, per_row=per_row, **transform)
+    )
+
+
+def check_transform(column_factors: Any, hadamard: Any) -> None:
+    """Types alone; the library checks the rest."""
+    if column_factors is not None:
+        check_storage("column_factors", tensor("column_factors", column_factors))
+    if isinstance(hadamard, bool) or not isinstance(hadamard, int):
+        raise InvalidArgument("hadamard", repr(hadamard), "must be 0, 16, 32, 64, 128 or 256")
+
+
+def transform_rows(x: Tensor, *, column_factors: Optional[Tensor] = None, hadamard: int = 0) -> Tensor:
+    """float16, bfloat16 or float32 [..., rows, K], changed as checkpoints want it in front of a layer; new, of the same dtype.
+
+    column_factors: float32 [K], by which the columns are multiplied (AWQ's pre_quant_scale), rounded to the dtype of x. Then
+    hadamard, 16, 32, 64, 128 or 256: each so many columns times Sylvester's Hadamard matrix over the square root of it, in
+    float32 and rounded once (compressed-tensors' online transforms of type "hadamard"). 0: none.
+    """
+    refuse_grad(x=tensor("x", x))
+    check_transform(column_factors, hadamard)
+    y: Tensor = call(_transform_rows, x, column_factors, hadamard=hadamard)
+    return y
 
 
 def check_quantized_out(out: Any) -> None:

@@ -59,10 +59,16 @@ def gather(
     return rows.index_select(0, source), scales.view(torch.uint8).index_select(0, source), found
 
 
-def combine(routed: Route, y: Tensor, topk_weights: Tensor) -> Tensor:
-    """float32 [tokens, columns]: the weighted sum of each token's experts, in the order of its ids."""
+def weights_of_rows(routed: Route, topk_weights: Tensor, row_scale: Optional[Tensor]) -> Tensor:
+    """float32 [rows]: the router's weight of each row of experts, 0 for one of none, times the row's own scale."""
+    weights = torch.where(routed.wanted, topk_weights, 0).float().reshape(-1).index_select(0, routed.order)
+    return weights if row_scale is None else weights * row_scale
+
+
+def combine(routed: Route, y: Tensor, topk_weights: Optional[Tensor]) -> Tensor:
+    """float32 [tokens, columns]: the weighted sum of each token's experts, in the order of its ids; None: every weight is 1."""
     order, (tokens, top_k) = routed.order, routed.wanted.shape
     back = torch.empty_like(order).scatter_(0, order, torch.arange(order.shape[0], device=y.device, dtype=order.dtype))
     of_token = y.index_select(0, back).view(tokens, top_k, y.shape[-1]).float()
-    factors = torch.where(routed.wanted, topk_weights, 0).float()
+    factors = routed.wanted.float() if topk_weights is None else torch.where(routed.wanted, topk_weights, 0).float()
     return (of_token * factors.unsqueeze(-1)).sum(1)

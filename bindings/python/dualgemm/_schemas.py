@@ -222,8 +222,8 @@ def _linear_nvfp4(
 
 
 @_operator(
-    "quantize_nvfp4(Tensor x, Tensor? global_scale=None, *, str scale_layout='linear', bool four_over_six=False, "
-    "bool per_row=False) -> (Tensor, Tensor, Tensor)",
+    "quantize_nvfp4(Tensor x, Tensor? global_scale=None, Tensor? column_factors=None, *, str scale_layout='linear', "
+    "bool four_over_six=False, bool per_row=False, int hadamard=0) -> (Tensor, Tensor, Tensor)",
     outputs=("out_codes", "out_scales", "out_global_scale"),
     rows=("x",),
 )
@@ -238,6 +238,14 @@ def _quantize(x: Tensor, scale_layout: str = "linear", per_row: bool = False, **
         x.new_empty(scales, dtype=torch.float8_e4m3fn),
         x.new_empty(shape if per_row else (1,), dtype=torch.float32),
     )
+
+
+@_operator("transform_rows(Tensor x, Tensor? column_factors=None, *, int hadamard=0) -> Tensor", rows=("x",))
+def _transform_rows(x: Tensor, **_: Any) -> Tensor:
+    _check(x.dtype in _WIDE_TYPES, "x", str(x.dtype), "must be float16, bfloat16 or float32")
+    _check(x.dim() >= 2, "x", f"shape {list(x.shape)}", "must have rows")
+    _check(x.shape[-1] % 16 == 0, "x", f"{x.shape[-1]} columns", "must be a positive multiple of 16")
+    return x.new_empty(x.shape)
 
 
 @_operator(

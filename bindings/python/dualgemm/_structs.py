@@ -156,6 +156,7 @@ class LayerInfo(ctypes.Structure):
         ("input_scale", c_float),
         ("scale_layout", c_int32),
         ("pre_quant_scale", c_void_p),
+        ("hadamard", c_int64),
     ]
 
 
@@ -174,6 +175,7 @@ class LinearInfo(ctypes.Structure):
         ("activations", c_char_p),
         ("description", c_char_p),
         ("contradiction", c_char_p),
+        ("hadamard", c_int64),
     ]
 
 
@@ -190,4 +192,5 @@ class MatrixInfo(ctypes.Structure):
         ("type", c_int32),
         ("scale_layout", c_int32),
         ("pre_quant_scale", c_void_p),
+        ("hadamard", c_int64),
     ]

@@ -14,7 +14,7 @@ from ._errors import InvalidArgument
 from ._floats import float_ungated
 from ._modules import InputType, NVFP4Linear, saved_by_name
 from ._operators import check_storage, refuse_grad, tensor
-from ._routing import combine, gather, route
+from ._routing import combine, gather, route, weights_of_rows
 from .weights import LinearWeights, check_container
 
 
@@ -148,6 +148,7 @@ class MLP(_Ungated):
         )
         for name, buffer in up._buffers.items():
             made.register_buffer(name, buffer)
+        made.hadamard = up.hadamard
         made.a_dtype = up.a_dtype
         made._put_absent_last()
         return made
@@ -174,7 +175,7 @@ class Experts(_Ungated):
     """The experts of a mixture whose MLPs have no gate. Own buffers are those of up, w_codes [E, N, K/2] and so on; ``down`` is an
     NVFP4Linear of as many experts.
 
-    activation: as MLP's. input_dtype and scales: as GatedExperts'.
+    activation: as MLP's. input_dtype, scales and router_weight_on_input: as GatedExperts'.
     """
 
     down: NVFP4Linear
@@ -191,13 +192,14 @@ class Experts(_Ungated):
         input_dtype: InputType = "bf16",
         input_scale: Optional[float] = None,
         down_input_scale: Optional[float] = None,
+        router_weight_on_input: bool = False,
         device: Any = None,
     ) -> None:
         if num_experts < 1:
             raise InvalidArgument("num_experts", str(num_experts), "must be >= 1")
         common: dict[str, Any] = dict(bias=bias, input_dtype=input_dtype, num_experts=num_experts, device=device)
         super().__init__(hidden_size, intermediate_size, activation=activation, input_scale=input_scale, **common)
-        self.num_experts = num_experts
+        self.num_experts, self.router_weight_on_input = num_experts, router_weight_on_input
         self.down = NVFP4Linear(intermediate_size, hidden_size, input_scale=down_input_scale, **common)
 
     @classmethod
@@ -213,9 +215,14 @@ class Experts(_Ungated):
 
     @classmethod
     def from_saved(cls, saved: dict[str, Any], inner: Callable[[dict[str, Any]], nn.Module], **common: Any) -> Experts:
-        made = cls(int(saved["experts"]), int(saved["k"]), int(saved["n"]), activation=str(saved["activation"]), **common)
+        flag = bool(saved.get("router_weight_on_input", False))
+        sizes = (int(saved["experts"]), int(saved["k"]), int(saved["n"]))
+        made = cls(*sizes, activation=str(saved["activation"]), router_weight_on_input=flag, **common)
         made.down = inner(saved["down"])  # type: ignore[assignment]
         return made
+
+    def saved_arguments(self) -> dict[str, Any]:
+        return super().saved_arguments() | ({"router_weight_on_input": True} if self.router_weight_on_input else {})
 
     def forward(self, x: Tensor, topk_ids: Optional[Tensor] = None, topk_weights: Optional[Tensor] = None) -> Tensor:
         """As GatedExperts.forward()."""
@@ -225,5 +232,8 @@ class Experts(_Ungated):
         routed = route(tokens.shape[0], topk_ids, topk_weights, self.num_experts)
         assert topk_weights is not None
         rows = gather(routed, *self._quantized(tokens.contiguous()))
+        weights: Optional[Tensor] = topk_weights
+        if self.router_weight_on_input:
+            rows, weights = (rows[0], rows[1], weights_of_rows(routed, topk_weights, rows[2])), None
         y = self._through(self.down, rows, x.dtype, m_indices=routed.of_row)
-        return combine(routed, y, topk_weights).to(x.dtype).view(x.shape)
+        return combine(routed, y, weights).to(x.dtype).view(x.shape)

@@ -24,7 +24,10 @@ def _folds_quantizer(values: dict[str, Any]) -> bool:
 
 
 # When the rows of an operator are folded, where it is not a product.
-_FOLDS: dict[str, Callable[[dict[str, Any]], bool]] = {"quantize_nvfp4": _folds_quantizer}
+_FOLDS: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "quantize_nvfp4": _folds_quantizer,
+    "transform_rows": lambda values: True,
+}
 
 
 def _folded(operator: Operator, values: dict[str, Any], mapped: set[str]) -> dict[str, Any] | None:

@@ -99,9 +99,11 @@ def gated_module(
     """GatedMLP, or GatedExperts, of a checkpoint's layer, in the place of ``module``, of the same shape, or InvalidArgument.
     activation: check_forward(module). dtype: of a down that is not NVFP4."""
     max_input_scale = inputs.max_input_scale
-    weights = checkpoint.weights(prefix, device=device, prepare=False, max_input_scale=max_input_scale, pre_quant_scale=True)
-    down = checkpoint.down(prefix, device=device, prepare=False, pre_quant_scale=True)
+    common: dict[str, Any] = dict(device=device, prepare=False, pre_quant_scale=True, hadamard=True)
+    weights = checkpoint.weights(prefix, max_input_scale=max_input_scale, **common)
+    down = checkpoint.down(prefix, **common)
     factors, down_factors = checkpoint.pre_quant_scale(prefix), checkpoint.down_pre_quant_scale(prefix)
+    rotation, down_rotation = checkpoint.hadamard(prefix), checkpoint.down_hadamard(prefix)
     input_dtype, scale = inputs.of(prefix, lambda: checkpoint.input_scale(prefix, max_input_scale=max_input_scale))
     down_dtype, down_scale = inputs.of(prefix, lambda: checkpoint.down_input_scale(prefix), " (down)")
     if weights._shape.experts:
@@ -120,19 +122,19 @@ def gated_module(
             by_rows=is_experts(module) and form_of(module).by_rows,
         )
         check_shape(module, weights.n, weights.k)
-        experts.down.set_pre_quant_scale(down_factors)
-        return experts.set_pre_quant_scale(factors)
+        experts.down.set_pre_quant_scale(down_factors).set_hadamard(down_rotation)
+        return experts.set_pre_quant_scale(factors).set_hadamard(rotation)
     inner: nn.Module
     if isinstance(down, LinearWeights):
         inner = NVFP4Linear.from_weights(down, input_dtype=down_dtype, input_scale=down_scale)
-        inner.set_pre_quant_scale(down_factors)
-    elif down_factors is not None:
-        raise Unsupported(f"{prefix}, down", "a pre_quant_scale and no NVFP4", "only NVFP4 layers have one")
+        inner.set_pre_quant_scale(down_factors).set_hadamard(down_rotation)
+    elif down_factors is not None or down_rotation:
+        raise Unsupported(f"{prefix}, down", "an input to change (AWQ, a rotation) and no NVFP4", "only NVFP4 layers have one")
     else:
         inner = down.to(dtype=dtype)
     made = GatedMLP.from_weights(weights, inner, **activation.options(), input_dtype=input_dtype, input_scale=scale)
     check_shape(module, weights.n, weights.k)
-    return made.set_pre_quant_scale(factors)
+    return made.set_pre_quant_scale(factors).set_hadamard(rotation)
 
 
 @checked

@@ -20,7 +20,7 @@ from ._names import Activation
 from ._operands import Shape
 from ._operators import check_storage, refuse_grad, tensor
 from ._quantized import call
-from ._routing import combine, gather, route
+from ._routing import combine, gather, route, weights_of_rows
 from ._replace import ONLY_DENSE, candidates, check_options, is_inside, put_modules, warn_left
 from ._ungated import MLP, Experts
 from .weights import LinearWeights, Weights, check_container, quantized_weight
@@ -212,7 +212,8 @@ class GatedExperts(_Gated):
 
     Buffers as GatedMLP's with a first dimension E; ``down`` is an NVFP4Linear of as many experts. input_dtype and input_scale
     as there, one scale for all experts; down_input_scale: that of ``down``. by_rows: forward(x) takes the rows of all experts in
-    turn, [E * rows, hidden], as Llama-4's do, whose router weights are factors of x.
+    turn, [E * rows, hidden], as Llama-4's do, whose router weights are factors of x. router_weight_on_input: topk_weights
+    multiply what goes into gate and up (in float32, behind their products), not what comes out of down.
     """
 
     @checked
@@ -231,6 +232,7 @@ class GatedExperts(_Gated):
         input_scale: Optional[float] = None,
         down_input_scale: Optional[float] = None,
         by_rows: bool = False,
+        router_weight_on_input: bool = False,
         device: Any = None,
     ) -> None:
         if num_experts < 1:
@@ -247,7 +249,7 @@ class GatedExperts(_Gated):
             device=device,
         )
         self.num_experts, self.hidden_size, self.intermediate_size = num_experts, hidden_size, intermediate_size
-        self.by_rows = by_rows
+        self.by_rows, self.router_weight_on_input = by_rows, router_weight_on_input
         self.down = NVFP4Linear(
             intermediate_size,
             hidden_size,
@@ -288,6 +290,7 @@ class GatedExperts(_Gated):
         activation: Optional[str] = None,
         input_dtype: InputType = "bf16",
         input_scale: Optional[float] = None,
+        router_weight_on_input: bool = False,
     ) -> GatedExperts:
         """From transformers' experts: parameters gate_up_proj [E, 2N, K] and down_proj [E, K, N] (Qwen-MoE, Mixtral, DeepSeek),
         or [E, K, 2N] and [E, N, K] (Llama-4, Aria; gpt-oss, whose columns alternate, with biases). Checked as
@@ -319,19 +322,22 @@ class GatedExperts(_Gated):
             input_scale=input_scale,
             bias=bias_down is not None,
             by_rows=form_of(experts).by_rows,
+            router_weight_on_input=router_weight_on_input,
             **act.options(),
         )
         return made.train(experts.training)
 
     @classmethod
     def from_saved(cls, saved: dict[str, Any], inner: Callable[[dict[str, Any]], nn.Module], **common: Any) -> GatedExperts:
-        by_rows = bool(saved.get("by_rows", False))
-        made = cls(int(saved["experts"]), int(saved["k"]), int(saved["n"]), by_rows=by_rows, **saved["act"], **common)
+        made = cls(int(saved["experts"]), int(saved["k"]), int(saved["n"]), **saved["act"], **common)
+        made.by_rows = bool(saved.get("by_rows", False))
+        made.router_weight_on_input = bool(saved.get("router_weight_on_input", False))
         made.down = inner(saved["down"])  # type: ignore[assignment]
         return made
 
     def saved_arguments(self) -> dict[str, Any]:
-        return super().saved_arguments() | ({"by_rows": True} if self.by_rows else {})
+        flags = ("by_rows", "router_weight_on_input")
+        return super().saved_arguments() | {name: True for name in flags if getattr(self, name)}
 
     def forward(self, x: Tensor, topk_ids: Optional[Tensor] = None, topk_weights: Optional[Tensor] = None) -> Tensor:
         """x [..., hidden]; topk_ids, topk_weights [tokens, k] of as many tokens: the weighted sum of its experts for each
@@ -346,6 +352,9 @@ class GatedExperts(_Gated):
         routed = route(tokens.shape[0], topk_ids, topk_weights, self.num_experts)
         assert topk_weights is not None
         rows, scales, row_scale = gather(routed, *self._quantized(tokens.contiguous()))
+        weights: Optional[Tensor] = topk_weights
+        if self.router_weight_on_input:
+            row_scale, weights = weights_of_rows(routed, topk_weights, row_scale), None
         matrices, packed = self._operands_for(rows)
         h = call(
             _ops.m_grouped_glu_contiguous,
@@ -363,7 +372,7 @@ class GatedExperts(_Gated):
         )
         h, h_scales, h_row_scale = self.down._quantized(h)
         y = self.down.product(h, h_scales, h_row_scale, x.dtype, m_indices=routed.of_row)
-        return combine(routed, y, topk_weights).to(x.dtype).view(x.shape)
+        return combine(routed, y, weights).to(x.dtype).view(x.shape)
 
     def _forward_in_turn(self, x: Tensor) -> Tensor:
         refuse_grad(x=tensor("x", x))

@@ -1,4 +1,5 @@
-// quantize_nvfp4 and dequantize_nvfp4: tensors of 16 or 32 bits to NVFP4 and back.
+// quantize_nvfp4, dequantize_nvfp4 and transform_rows: tensors of 16 or 32 bits to NVFP4 and back,
+// and their rows transformed.
 #include "quantize.hpp"
 
 #include <optional>
@@ -23,6 +24,18 @@ struct Quantized {
 };
 struct QuantizeOutput {
   OptionalTensor codes, scales, global_scale;
+};
+// What becomes of rows first: RowTransform of dualgemm/quantize.hpp.
+struct Transform {
+  OptionalTensor column_factors;
+  int64_t hadamard = 0;
+
+  const float* factors(const Place& place, int64_t columns) const {
+    if (!column_factors) return nullptr;
+    check_tensor("column_factors", *column_factors, place);
+    return static_cast<const float*>(
+        vector_of("column_factors", *column_factors, columns, dtypes().float32));
+  }
 };
 
 dualgemm_execution_options options_for(const Place& place) {
@@ -98,7 +111,8 @@ void run_quantize(const Place& place, const dualgemm_quantize_problem& problem,
 }
 
 Quantized quantize(const Tensor& x, const OptionalTensor& global_scale, const string& scale_layout,
-                   bool four_over_six, bool per_row, const QuantizeOutput& output) {
+                   bool four_over_six, bool per_row, const Transform& transform,
+                   const QuantizeOutput& output) {
   const Place place = Place::of("x", x);
   check_tensor("x", x, place);
   check_is_wide("x", x);
@@ -138,11 +152,14 @@ Quantized quantize(const Tensor& x, const OptionalTensor& global_scale, const st
   q.scale_layout = swizzled ? DUALGEMM_SCALES_SWIZZLED_128X4 : DUALGEMM_SCALES_LINEAR;
   dualgemm_quantize_problem problem = problem_for(source, q);
   problem.four_over_six = four_over_six ? 1 : 0;
+  problem.has_column_factors = transform.column_factors ? 1 : 0;
+  problem.hadamard = transform.hadamard;
   problem.scaling = per_row ? DUALGEMM_SCALING_ROW
                             : (global_scale ? DUALGEMM_SCALING_GIVEN : DUALGEMM_SCALING_TENSOR);
   dualgemm_quantize_buffers buffers;
   check(dualgemm_quantize_buffers_init(&buffers, sizeof buffers));
   buffers.x = source.data;
+  buffers.column_factors = transform.factors(place, source.columns);
   buffers.codes = static_cast<uint8_t*>(made.codes.data_ptr());
   buffers.scales = static_cast<uint8_t*>(made.scales.data_ptr());
   if (global_scale) {
@@ -165,15 +182,46 @@ Quantized quantize(const Tensor& x, const OptionalTensor& global_scale, const st
 }
 
 std::tuple<Tensor, Tensor, Tensor> op_quantize(Tensor x, OptionalTensor global_scale,
-                                               string scale_layout, bool four_over_six,
-                                               bool per_row) {
-  Quantized made = quantize(x, global_scale, scale_layout, four_over_six, per_row, {});
+                                               OptionalTensor column_factors, string scale_layout,
+                                               bool four_over_six, bool per_row, int64_t hadamard) {
+  Quantized made = quantize(x, global_scale, scale_layout, four_over_six, per_row,
+                            {column_factors, hadamard}, {});
   return {made.codes, made.scales, made.global_scale};
 }
-void op_quantize_out(Tensor x, OptionalTensor global_scale, string scale_layout, bool four_over_six,
-                     bool per_row, Tensor out_codes, Tensor out_scales, Tensor out_global_scale) {
-  quantize(x, global_scale, scale_layout, four_over_six, per_row,
+void op_quantize_out(Tensor x, OptionalTensor global_scale, OptionalTensor column_factors,
+                     string scale_layout, bool four_over_six, bool per_row, int64_t hadamard,
+                     Tensor out_codes, Tensor out_scales, Tensor out_global_scale) {
+  quantize(x, global_scale, scale_layout, four_over_six, per_row, {column_factors, hadamard},
            {out_codes, out_scales, out_global_scale});
+}
+
+Tensor op_transform(Tensor x, OptionalTensor column_factors, int64_t hadamard) {
+  const Place place = Place::of("x", x);
+  check_tensor("x", x, place);
+  check_is_wide("x", x);
+  const Matrix source = matrix_of("x", x, false);
+  const Transform transform{column_factors, hadamard};
+  Tensor y =
+      new_tensor(place, dtype_for(source.layout.type), shape_with_columns(x, source.columns));
+  if (y.numel() == 0) return y;
+  dualgemm_transform_problem problem;
+  check(dualgemm_transform_problem_init(&problem, sizeof problem));
+  problem.rows = source.rows;
+  problem.cols = source.columns;
+  problem.x = source.layout;
+  problem.y.type = source.layout.type;
+  problem.has_column_factors = column_factors ? 1 : 0;
+  problem.hadamard = hadamard;
+  dualgemm_transform_buffers buffers;
+  check(dualgemm_transform_buffers_init(&buffers, sizeof buffers));
+  buffers.x = source.data;
+  buffers.column_factors = transform.factors(place, source.columns);
+  buffers.y = y.data_ptr();
+  const OnDevice on_device(place);
+  if (place.is_cuda) buffers.stream = current_cuda_stream(place.index);
+  const dualgemm_execution_options options = options_for(place);
+  check(dualgemm_transform_rows(&problem, &buffers, &options));
+  return y;
 }
 
 // global_scale: [1], or one for each row.
@@ -219,6 +267,7 @@ DUALGEMM_KERNELS(m) {
   m.impl("quantize_nvfp4", TORCH_BOX(&op_quantize));
   m.impl("quantize_nvfp4.out", TORCH_BOX(&op_quantize_out));
   m.impl("dequantize_nvfp4", TORCH_BOX(&op_dequantize));
+  m.impl("transform_rows", TORCH_BOX(&op_transform));
 }
 
 Tensor linear_scales(const Place& place, const Tensor& codes, const Matrix& matrix,

@@ -1,7 +1,8 @@
 // The same cases for any device: one that interprets PTX, or a GPU. A Device has
 //   void* put(const char* name, const void* from, int64_t bytes, int64_t shift, bool read_only)
 //   void get(const void* address, void* to, int64_t bytes)    // and looks at what lies around
-//   AssertionResult quantize(problem, buffers), dequantize(...), convert_scales(...)
+//   AssertionResult quantize(problem, buffers), dequantize(...), convert_scales(...),
+//     transform_rows(...)
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 
 #include "support/quantize_case.hpp"
+#include "support/transform_case.hpp"
 
 namespace dualgemm::test {
 
@@ -40,6 +42,7 @@ class CaseOn {
                numbers("row_experts", data.row_experts)};
     global_ = floats("global_scale", data.global_scale, true);
     found_ = floats("found_scale", data.found_scale, false);
+    factors_ = floats("column_factors", data.column_factors, true);
     const std::vector<uint8_t> nothing(4096, 0xA5);
     workspace_ = device.put("workspace", nothing.data(), 4096, 0, false);
   }
@@ -50,6 +53,7 @@ class CaseOn {
             .global_scale = global_,
             .found_scale = found_,
             .groups = groups_,
+            .column_factors = factors_,
             .workspace = workspace_,
             .workspace_bytes = 4096};
   }
@@ -91,7 +95,7 @@ class CaseOn {
   void* x_;
   uint8_t *codes_, *scales_;
   RowGroupArrays groups_;
-  float *global_, *found_;
+  float *global_, *found_, *factors_;
   void* workspace_;
 };
 
@@ -131,6 +135,33 @@ void expect_dequantized_as_on_cpu(Device& device, QuantizeCase& data, int64_t sh
                                                 1);
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_TRUE(same_case(there.now(), data));
+}
+
+// transform_rows(), apart and in place.
+template <class Device>
+void check_transforms(Device& device, int rounds) {
+  Rng rng;
+  for (int i = 0; i < rounds && !::testing::Test::HasFailure(); ++i) {
+    TransformProblem p = random_transform_problem(rng);
+    if (i % 4 == 0) p.y = p.x;
+    TransformCase data(p, rng, Hard::kSpecial);
+    if (i % 4 == 0) data.to = data.from;
+    SCOPED_TRACE(data.describe());
+    const int64_t element = core::bytes_of(p.x.type, 1), shift = element * rng.integer(0, 9);
+    const auto put = [&](const char* name, const std::vector<uint8_t>& bytes) {
+      return device.put(name, bytes.data(), static_cast<int64_t>(bytes.size()), shift, false);
+    };
+    const auto bytes_of_factors = static_cast<int64_t>(data.factors.size() * 4);
+    void* const x = put("x", data.from);
+    void* const y = i % 4 == 0 ? x : put("y", data.to);
+    void* const factors =
+        device.put("column_factors", data.factors.data(), bytes_of_factors, 4 * (i % 2), true);
+    ASSERT_TRUE(device.transform_rows(
+        p, {.x = x, .column_factors = static_cast<const float*>(factors), .y = y}));
+    const std::vector<uint8_t> want = data.want();
+    device.get(y, data.to.data(), static_cast<int64_t>(data.to.size()));
+    ASSERT_EQ(data.to, want);
+  }
 }
 
 // Every fp16 or bf16 number, `rounds` times in another order: neighbours share a scale.

@@ -35,6 +35,9 @@ class SimulatedDevice {
   AssertionResult quantize(const QuantizeProblem& problem, const QuantizeBuffers& buffers) {
     return run(cuda::quantize_launches(core::resolve(problem), buffers));
   }
+  AssertionResult transform_rows(const TransformProblem& problem, const TransformBuffers& buffers) {
+    return run(cuda::transform_launches(problem, buffers));
+  }
   AssertionResult dequantize(const QuantizeProblem& problem, const DequantizeBuffers& buffers) {
     return run(cuda::dequantize_launches(core::resolve(problem), buffers));
   }
@@ -228,6 +231,32 @@ TEST(QuantizeKernels, OneLaunchWhereTheScaleIsGiven) {
   }
 }
 
+TEST(QuantizeKernels, TransformedRows) {
+  SimulatedDevice device;
+  check_transforms(device, 60);
+}
+
+// A row that a thread's registers do not hold, and one that several CTAs divide.
+TEST(QuantizeKernels, WideTransformedRows) {
+  Rng rng;
+  for (const GlobalScaling scaling :
+       {GlobalScaling::kGiven, GlobalScaling::kTensor, GlobalScaling::kRow}) {
+    for (const int64_t rows : {2, 140}) {
+      QuantizeProblem p{.rows = rows, .cols = rows == 2 ? 17408 : 1280};
+      p.x.type = DataType::kBF16;
+      p.scaling = scaling;
+      p.transform = {.factors = rows == 2, .hadamard = 256};
+      p.q.scale_layout = ScaleLayout::kSwizzled128x4;
+      QuantizeCase data(p);
+      data.randomize(rng, Hard::kOrdinary);
+      SimulatedDevice device;
+      expect_quantized_as_on_cpu(device, data, 0);
+      EXPECT_EQ(device.entry(), "dual_gemm_quantize_transformed_bf16");
+      EXPECT_EQ(device.launches(), scaling == GlobalScaling::kTensor ? 2u : 1u);
+    }
+  }
+}
+
 TEST(QuantizeKernels, GroupsWithoutRows) {
   Rng rng;
   for (const Grouping grouping : {Grouping::kMasked, Grouping::kContiguous}) {
@@ -237,6 +266,7 @@ TEST(QuantizeKernels, GroupsWithoutRows) {
         p.grouping = grouping;
         p.scaling = scaling;
         p.q.scale_layout = ScaleLayout::kSwizzled128x4;
+        p.transform.hadamard = rng.chance(0.5) ? 16 : 0;
         QuantizeCase data(p);
         data.randomize(rng, Hard::kOrdinary);
         data.row_experts.clear();

@@ -152,11 +152,9 @@ def test_the_configs_beside_the_tensors(tmp_path: pathlib.Path) -> None:
 
 
 def test_transforms_are_refused(tmp_path: pathlib.Path) -> None:
-    transforms = {
-        "config_groups": {"R4": {"type": "hadamard", "apply": [{"targets": ["re:.*down_proj"], "location": "input"}]}}
-    }
+    transforms = {"config_groups": {"R3": {"type": "hadamard", "apply": [{"targets": ["self_attn"], "location": "q_attn"}]}}}
     write(llama(), tmp_path / "m", FORMS, {**GROUPS, "transform_config": transforms})
-    with pytest.raises(dg.Unsupported, match="a transform at 'input'"):
+    with pytest.raises(dg.Unsupported, match="a transform at 'q_attn'"):
         load(tmp_path / "m")
 
 

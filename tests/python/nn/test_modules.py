@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -318,6 +319,35 @@ def test_experts(input_dtype: str) -> None:
         for wrong in ((ids[:3], weights[:3]), (ids.float(), weights), (ids, torch.ones_like(ids))):
             with pytest.raises(dg.InvalidArgument, match="topk_ids"):
                 made(x, *wrong)
+
+
+@pytest.mark.parametrize("input_dtype", ["bf16", "nvfp4"])
+@pytest.mark.parametrize("gated", [True, False])
+def test_router_weights_on_the_input(gated: bool, input_dtype: str) -> None:
+    """Powers of two, which the rows of x take exactly: the bits of experts that get rows multiplied before."""
+    torch.manual_seed(11)
+    floats = FloatExperts(5, 64, 48)
+    made: Any = dg.GatedExperts.from_float(floats, input_dtype=input_dtype, router_weight_on_input=True)
+    if not gated:
+        up, down = (
+            dg.LinearWeights.from_tensors(*dg.quantize(torch.randn(5, n, k))[:2], prepare=False)
+            for n, k in ((48, 64), (64, 48))
+        )
+        made = dg.nn.Experts.from_weights(up, down, activation="relu2", input_dtype=input_dtype, router_weight_on_input=True)
+    x, ids = torch.randn(9, 64).to(FINE), torch.randint(0, 5, (9, 2))
+    weights = torch.exp2(torch.randint(-3, 3, (9, 2)).float())
+    ids[3, 1], ids[4, 0], weights[4, 0] = 5, -1, float("nan")
+    plain = copy.deepcopy(made)
+    plain.router_weight_on_input = False
+    ones = torch.ones(9, 1)
+    with torch.no_grad():
+        parts = [plain((x * weights[:, i : i + 1].nan_to_num()).to(x.dtype), ids[:, i : i + 1], ones) for i in range(2)]
+        wanted = sum(part.float() for part in parts).to(x.dtype)
+        assert same_bits(made(x, ids, weights), wanted)
+        assert not same_bits(plain(x, ids, weights), wanted), "on the output it is another function"
+        packed = copy.deepcopy(made).finalize(a_dtype=FINE if input_dtype == "bf16" else None)
+        assert packed.router_weight_on_input and same_bits(packed(x, ids, weights), wanted)
+    assert made.saved_arguments()["router_weight_on_input"] and "router_weight_on_input" not in plain.saved_arguments()
 
 
 @pytest.mark.parametrize("input_dtype", ["bf16", "nvfp4"])

@@ -45,8 +45,10 @@ Bytes run_by_hand(MlpCase& data) {
                 .grouping = p.grouping,
                 .bias = p.bias};
   first.gate = p.gate, first.up = p.up;
+  const bool apart = p.quantize_h && p.h_transform.any();
   if (p.quantize_x) first.a = {};
-  if (p.quantize_h) first.d = {};
+  if (p.x_transform.any() && !p.quantize_x) first.a = {.type = p.x.type};
+  if (p.quantize_h && !apart) first.d = {};
   const auto sizes = operand_sizes(first);
   EXPECT_TRUE(sizes.ok()) << sizes.status().message();
   Guarded<uint8_t> codes(p.quantize_x ? sizes->a : 0), scales(sizes->a_scales);
@@ -66,14 +68,29 @@ Bytes run_by_hand(MlpCase& data) {
     arrays.global_scale = b.x_global_scale;
     arrays.found_scale = found ? row_scale.data() : nullptr;
     arrays.groups = {b.expert_rows, b.expert_offsets, b.row_experts};
+    quantize_x.transform = p.x_transform;
+    arrays.column_factors = b.x_column_factors;
     expect_ok(quantize(quantize_x, arrays));
     dual.a = codes.data();
     dual.a_scales = scales.data();
     dual.a_row_scale = arrays.found_scale;
   }
+  const int64_t batches = data.batches();
+  Guarded<uint8_t> rotated(p.x_transform.any() ? batches * p.m * p.hidden * 2 : 0);
+  if (p.x_transform.any() && !p.quantize_x) {
+    const TransformProblem turn{.rows = p.m,
+                                .cols = p.hidden,
+                                .l = batches,
+                                .x = p.x,
+                                .y = first.a,
+                                .transform = p.x_transform};
+    expect_ok(transform_rows(
+        turn, {.x = b.x, .column_factors = b.x_column_factors, .y = rotated.data()}));
+    dual.a = rotated.data();
+  }
   Guarded<uint8_t> h(sizes->d), h_scales(sizes->d_scales);
   dual.d = h.data();
-  dual.d_scales = p.quantize_h ? h_scales.data() : nullptr;
+  dual.d_scales = p.quantize_h && !apart ? h_scales.data() : nullptr;
   dual.d_global_scale = b.h_global_scale;
   if (p.gated) {
     expect_ok(run(first, dual));
@@ -89,6 +106,30 @@ Bytes run_by_hand(MlpCase& data) {
     expect_ok(run(up, one));
   }
 
+  Guarded<uint8_t> turned(apart ? 0 : sizes->d), h_codes(apart ? sizes->d / 4 : 0);
+  Guarded<uint8_t> apart_scales(apart ? sizes->d / 32 : 0);
+  Guarded<float> h_row_scale(apart ? batches * p.m : 0);
+  if (apart) {
+    QuantizeProblem quantize_h{.rows = p.m, .cols = p.intermediate, .l = p.l, .x = first.d};
+    quantize_h.grouping = p.grouping;
+    quantize_h.scaling = GlobalScaling::kRow;
+    quantize_h.transform = p.h_transform;
+    QuantizeBuffers arrays{.x = h.data(), .codes = h_codes.data(), .scales = apart_scales.data()};
+    arrays.found_scale = h_row_scale.data();
+    arrays.groups = {b.expert_rows, b.expert_offsets, b.row_experts};
+    arrays.column_factors = b.h_column_factors;
+    expect_ok(quantize(quantize_h, arrays));
+    first.d = {};
+  } else if (p.h_transform.any()) {
+    const TransformProblem turn{.rows = p.m,
+                                .cols = p.intermediate,
+                                .l = batches,
+                                .x = first.d,
+                                .y = first.d,
+                                .transform = p.h_transform};
+    expect_ok(transform_rows(
+        turn, {.x = h.data(), .column_factors = b.h_column_factors, .y = turned.data()}));
+  }
   LinearProblem second{.m = p.m,
                        .n = p.hidden,
                        .k = p.intermediate,
@@ -100,6 +141,12 @@ Bytes run_by_hand(MlpCase& data) {
                        .bias = p.bias,
                        .residual = p.residual};
   LinearBuffers linear{.a = h.data(), .a_scales = dual.d_scales, .w = b.down};
+  if (apart) {
+    linear.a = h_codes.data(), linear.a_scales = apart_scales.data();
+    linear.a_row_scale = h_row_scale.data();
+  } else if (p.h_transform.any()) {
+    linear.a = turned.data();
+  }
   linear.w_scales = b.down_scales;
   linear.alpha = b.alpha_down, linear.alpha_per_batch = b.alpha_down_per_batch;
   linear.bias = b.bias_down, linear.residual = b.residual;

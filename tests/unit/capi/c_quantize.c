@@ -135,9 +135,43 @@ static void quantize_errors(c_fail fail) {
   C_CHECK_ERROR(dualgemm_quantize_tensor(&problem, &buffers, NULL), DUALGEMM_INVALID_ARGUMENT,
                 "scaling: 9");
   problem = two_rows(DUALGEMM_SCALING_TENSOR);
-  problem.reserved = 1;
+  problem.has_column_factors = 2;
   C_CHECK_ERROR(dualgemm_quantize_tensor(&problem, &buffers, NULL), DUALGEMM_INVALID_ARGUMENT,
+                "problem.has_column_factors: 2");
+}
+
+/* 16 ones times a Hadamard matrix over 4 are 4 and 15 zeros; factors come first. */
+static void rows_are_transformed(c_fail fail) {
+  dualgemm_transform_problem problem;
+  dualgemm_transform_buffers buffers;
+  float x[2][16], y[2][16], factors[16];
+  int i;
+  for (i = 0; i < 16; ++i) x[0][i] = x[1][i] = 1.0f, factors[i] = i < 8 ? 2.0f : -2.0f;
+  C_CHECK_OK(dualgemm_transform_problem_init(&problem, sizeof problem));
+  C_CHECK_OK(dualgemm_transform_buffers_init(&buffers, sizeof buffers));
+  C_CHECK(problem.l == 1 && problem.hadamard == 0 && problem.x.type == DUALGEMM_F16);
+  problem.rows = 2;
+  problem.cols = 16;
+  problem.x.type = problem.y.type = DUALGEMM_F32;
+  problem.hadamard = 16;
+  buffers.x = x;
+  buffers.y = y;
+  C_CHECK_OK(dualgemm_transform_rows(&problem, &buffers, NULL));
+  C_CHECK(y[0][0] == 4.0f && y[1][0] == 4.0f);
+  for (i = 1; i < 16; ++i) C_CHECK(y[0][i] == 0.0f && y[1][i] == 0.0f);
+  problem.has_column_factors = 1;
+  buffers.column_factors = factors;
+  C_CHECK_OK(dualgemm_transform_rows(&problem, &buffers, NULL));
+  for (i = 0; i < 16; ++i) C_CHECK(y[1][i] == (i == 8 ? 8.0f : 0.0f));
+  problem.hadamard = 24;
+  C_CHECK_ERROR(dualgemm_transform_rows(&problem, &buffers, NULL), DUALGEMM_INVALID_ARGUMENT,
+                "transform.hadamard: 24");
+  problem.hadamard = 0;
+  problem.reserved = 1;
+  C_CHECK_ERROR(dualgemm_transform_rows(&problem, &buffers, NULL), DUALGEMM_INVALID_ARGUMENT,
                 "problem.reserved: 1");
+  C_CHECK_ERROR(dualgemm_transform_rows(NULL, &buffers, NULL), DUALGEMM_INVALID_ARGUMENT,
+                "problem: null");
 }
 
 static void tensor_scales_convert(c_fail fail) {
@@ -163,6 +197,7 @@ const c_case c_quantize_cases[] = {
     {"ARowHasAScaleOfItsOwn", a_row_has_a_scale_of_its_own},
     {"GroupsAndEarlyStructs", groups_and_early_structs},
     {"QuantizeErrors", quantize_errors},
+    {"RowsAreTransformed", rows_are_transformed},
     {"TensorScalesConvert", tensor_scales_convert},
     {NULL, NULL},
 };

@@ -23,7 +23,9 @@ class LinearLayers : public ::testing::Test {
         quantization.empty() ? "" : "{\"quantization_config\": " + quantization + "}";
     const Expected<ModelQuantization> said = ModelQuantization::parse(config, "", "model");
     EXPECT_TRUE(said.ok()) << said.status().message();
-    return list_linear_layers(file, *said);
+    const Expected<std::vector<LinearLayer>> layers = list_linear_layers(file, *said);
+    EXPECT_TRUE(layers.ok()) << layers.status().message();
+    return layers ? *layers : std::vector<LinearLayer>();
   }
   // "module KIND n x k xE: FORMAT, ACTIVATIONS; CONTRADICTION"
   static std::string text(const LinearLayer& layer) {
@@ -124,6 +126,29 @@ TEST_F(LinearLayers, NamesTheFolder) {
   TensorFile other;
   other.add_path("/m/x/a.safetensors");
   EXPECT_EQ(folder_of_model(other), "/m/x");
+}
+
+TEST_F(LinearLayers, RotationsOfInputs) {
+  add("a.mlp.down_proj.weight", ElementType::kBF16, {64, 256});
+  add("a.mlp.down_proj.R4_input.weight", ElementType::kF32, {128, 128});
+  add("a.mlp.up_proj.weight", ElementType::kBF16, {256, 64});
+  const auto rotated_by = [](int64_t size) {
+    return R"({"quant_method": "compressed-tensors", "transform_config": {"config_groups": {
+      "R4": {"type": "hadamard", "head_dim": )" +
+           std::to_string(size) + R"(, "apply": [
+        {"targets": ["re:.*down_proj$"], "location": "input"}]}}}})";
+  };
+  const std::vector<LinearLayer> layers = list(rotated_by(128));
+  ASSERT_EQ(texts(layers).size(), 2u);  // the matrix is no layer
+  EXPECT_EQ(layers[0].hadamard, 128);
+  EXPECT_EQ(layers[1].hadamard, 0);
+  file = TensorFile();
+  add("a.mlp.down_proj.weight", ElementType::kBF16, {64, 96});
+  const auto said =
+      ModelQuantization::parse("{\"quantization_config\": " + rotated_by(64) + "}", "", "model");
+  ASSERT_TRUE(said.ok()) << said.status().message();
+  EXPECT_TRUE(fails_with(list_linear_layers(file, *said).status(), StatusCode::kUnsupported,
+                         "96 columns; are rotated by 64"));
 }
 
 }  // namespace

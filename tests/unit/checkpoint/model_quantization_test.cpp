@@ -139,16 +139,51 @@ TEST(ModelQuantization, FormsOfTransformers) {
   EXPECT_EQ(parsed("").method(), "");
 }
 
-TEST(ModelQuantization, TransformsOfActivationsAreRefused) {
-  const auto transforms = [](const std::string& location) {
-    return with(R"({"quant_method": "compressed-tensors", "transform_config": {"config_groups": {
-      "R4": {"type": "hadamard", "apply": [{"targets": ["re:.*down_proj$"], "location": "weight_input"},
-      {"targets": ["re:.*down_proj$"], "location": ")" +
-                location + R"("}]}}}})");
+// A group R4 of compressed-tensors with these fields, applied at `location` of down.
+std::string with_transform(const std::string& fields, const std::string& location = "input") {
+  return with(R"({"quant_method": "compressed-tensors", "transform_config": {"config_groups": {
+      "R4": {"apply": [{"targets": ["re:.*down_proj$"], "location": "weight_input"},
+                       {"targets": ["re:.*down_proj$"], "ignore": ["re:.*0.mlp.*"],
+                        "location": ")" +
+              location + "\"}], " + fields + "}}}}");
+}
+
+TEST(ModelQuantization, RotationsOfInputsAreRead) {
+  const ModelQuantization said = parsed(with_transform(
+      R"("type": "hadamard", "head_dim": 128, "randomize": false, "precision": "torch.float32")"));
+  EXPECT_EQ(*said.hadamard_of("model.layers.1.mlp.down_proj"), 128);
+  EXPECT_EQ(*said.hadamard_of("model.layers.0.mlp.down_proj"), 0);
+  EXPECT_EQ(*said.hadamard_of("model.layers.1.mlp.up_proj"), 0);
+  ASSERT_EQ(said.notes().size(), 1u);
+  EXPECT_EQ(said.notes()[0],
+            "transform_config.config_groups.'R4' rotates inputs while the model runs, by 128 "
+            "columns");
+  EXPECT_TRUE(said.is_rotation("model.layers.1.mlp.down_proj.R4_input"));
+  EXPECT_FALSE(said.is_rotation("model.layers.1.mlp.down_proj"));
+}
+
+TEST(ModelQuantization, OtherTransformsAreRefused) {
+  EXPECT_TRUE(error_of(with_transform(R"("type": "any")", "weight_output")).ok());
+  const auto refused = [](const std::string& config, const std::string& part) {
+    EXPECT_TRUE(fails_with(error_of(config), StatusCode::kUnsupported, part)) << config;
   };
-  EXPECT_TRUE(error_of(transforms("weight_output")).ok());
-  EXPECT_TRUE(fails_with(error_of(transforms("input")), StatusCode::kUnsupported,
-                         "a transform at 'input'"));
+  refused(with_transform(R"("type": "hadamard", "head_dim": 64)", "output"),
+          "a transform at 'output'");
+  refused(with_transform(R"("type": "hadamard", "head_dim": 64)", "q_attn"),
+          "a transform at 'q_attn'");
+  refused(with_transform(R"("type": "random-hadamard", "head_dim": 64)"),
+          "an online transform of type 'random-hadamard'");
+  refused(with_transform(R"("type": "hadamard", "head_dim": 64, "randomize": true)"), "randomize");
+  refused(with_transform(R"("type": "hadamard")"), "head_dim null");
+  for (const char* size : {"8", "48", "512", "-16"})
+    refused(with_transform(R"("type": "hadamard", "head_dim": )" + std::string(size)), "head_dim");
+  const ModelQuantization twice =
+      parsed(with(R"({"quant_method": "compressed-tensors", "transform_config": {"config_groups": {
+        "A": {"type": "hadamard", "head_dim": 64, "apply": [{"targets": ["Linear"], "location": "input"}]},
+        "B": {"type": "hadamard", "head_dim": 32, "apply": [{"targets": ["Linear"], "location": "input"}]}
+        }}})"));
+  EXPECT_TRUE(fails_with(twice.hadamard_of("model.up_proj").status(), StatusCode::kUnsupported,
+                         "and only one may"));
 }
 
 TEST(ModelQuantization, WhatIsWrongIsNamed) {

@@ -152,7 +152,7 @@ TEST_F(PublicCheckpoint, FromC) {
   dualgemm_checkpoint_layer_free(layer);
   layer = nullptr;
   EXPECT_EQ(dualgemm_checkpoint_load(opened, "a.mlp", -2, 0, &layer), DUALGEMM_INVALID_ARGUMENT);
-  EXPECT_EQ(dualgemm_checkpoint_load(opened, "a.mlp", -1, 16, &layer), DUALGEMM_INVALID_ARGUMENT);
+  EXPECT_EQ(dualgemm_checkpoint_load(opened, "a.mlp", -1, 32, &layer), DUALGEMM_INVALID_ARGUMENT);
   EXPECT_EQ(dualgemm_checkpoint_load(nullptr, "a.mlp", -1, 0, &layer), DUALGEMM_INVALID_ARGUMENT);
   EXPECT_EQ(layer, nullptr);
   ASSERT_EQ(dualgemm_checkpoint_load(opened, "a.mlp", -1, 0, &layer), DUALGEMM_OK)

@@ -169,10 +169,52 @@ TEST_F(RunMlp, PreQuantScaleOfGateAndUp) {
   }
   const ProgramResult report = run({"validate", path("w.safetensors")});
   EXPECT_TRUE(contains(report.out, "pre_quant_scale")) << report;
-  with_factors({"down_proj"});
-  const ProgramResult refused = run_mlp({});
-  EXPECT_EQ(refused.exit_code, 1) << refused;
-  EXPECT_TRUE(contains(refused.err, "H is not multiplied by it here")) << refused;
+}
+
+// Factors of H are powers of two, so that they are exact, and Y is what Down times them gives.
+TEST_F(RunMlp, FactorsAndRotationsInFrontOfDown) {
+  write_layer();
+  ASSERT_EQ(run_mlp({}).exit_code, 0);
+  const std::vector<double> before = y();
+  const Expected<TensorFile> plain = TensorFile::open(path("w.safetensors"));
+  ASSERT_TRUE(plain.ok());
+  TensorFile file = *plain;
+  const std::vector<float> factors(kIntermediate, 4.0f);
+  ASSERT_TRUE(add_bytes(file, "model.layers.3.mlp.down_proj.pre_quant_scale",
+                        checkpoint::ElementType::kF32, {kIntermediate}, factors)
+                  .ok());
+  write(file);
+  ProgramResult result = run_mlp({});
+  ASSERT_EQ(result.exit_code, 0) << result;
+  EXPECT_TRUE(contains(result.err, "H multiplied by down's pre_quant_scale")) << result;
+  std::vector<double> found = y();
+  for (size_t i = 0; i < before.size(); ++i) ASSERT_EQ(found[i], 4.0 * before[i]) << i;
+  result = run_mlp({"--quantize-h"});
+  ASSERT_EQ(result.exit_code, 0) << result;
+  EXPECT_TRUE(contains(result.err, "H quantised with each row's amax, behind its transform"));
+
+  write(*plain);
+  write_text("config.json", R"({"quantization_config": {"quant_method": "compressed-tensors",
+    "transform_config": {"config_groups": {"R": {"type": "hadamard", "head_dim": 32, "apply": [
+      {"targets": ["re:.*_proj$"], "location": "input"}]}}}}})");
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{}, {"--prepared"}, {"--quantize-h"}}) {
+    result = run_mlp(more);
+    ASSERT_EQ(result.exit_code, 0) << result;
+    EXPECT_TRUE(contains(result.err, "activations rotated by 32 columns")) << result;
+    EXPECT_TRUE(contains(result.err, "H rotated by 32 columns")) << result;
+    EXPECT_NE(y(), before);
+  }
+  result = run({"run", path("w.safetensors"), "--activations", path("x.npy"), "--check", "--out",
+                path("d.npy")});
+  ASSERT_EQ(result.exit_code, 0) << result;
+  EXPECT_TRUE(contains(result.err, "activations rotated by 32 columns")) << result;
+  write_text("config.json", R"({"quantization_config": {"quant_method": "compressed-tensors",
+    "transform_config": {"config_groups": {"R": {"type": "hadamard", "head_dim": 32, "apply": [
+      {"targets": ["re:.*_proj$"], "location": "output"}]}}}}})");
+  result = run_mlp({});
+  EXPECT_EQ(result.exit_code, 1) << result;
+  EXPECT_TRUE(contains(result.err, "a transform at 'output'")) << result;
 }
 
 TEST_F(RunMlp, PreQuantScaleOfExperts) {

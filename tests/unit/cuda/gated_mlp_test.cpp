@@ -26,6 +26,8 @@ class MlpOnGpu {
     b.expert_offsets = put(data.expert_offsets);
     b.expert_rows = put(data.expert_rows);
     b.row_experts = put(data.row_experts);
+    b.x_column_factors = put(data.x_factors);
+    b.h_column_factors = put(data.h_factors);
     if (b.bias_gate != nullptr) b.bias_gate = put(data.bias_gate);
     if (b.bias_up != nullptr) {
       b.bias_up = put(data.bias_up);

@@ -38,6 +38,9 @@ class GpuDevice {
   AssertionResult quantize(const QuantizeProblem& problem, const QuantizeBuffers& buffers) {
     return done(dualgemm::quantize(problem, buffers, kOnGpu));
   }
+  AssertionResult transform_rows(const TransformProblem& problem, const TransformBuffers& buffers) {
+    return done(dualgemm::transform_rows(problem, buffers, kOnGpu));
+  }
   AssertionResult dequantize(const QuantizeProblem& problem, const DequantizeBuffers& buffers) {
     return done(dualgemm::dequantize(problem, buffers, kOnGpu));
   }
@@ -71,6 +74,31 @@ TEST(QuantizeOnGpu, SmallTensorsOfEveryKind) {
   }
   GpuDevice device;
   check_conversions(device, 8);
+  check_transforms(device, 8);
+}
+
+TEST(QuantizeOnGpu, TransformedRows) {
+  DUALGEMM_NEEDS_GPU();
+  GpuDevice device;
+  check_transforms(device, 300);
+}
+
+// Rows as long as those of models, with every scale; one row is divided among CTAs.
+TEST(QuantizeOnGpu, TransformedRowsOfModels) {
+  DUALGEMM_NEEDS_GPU();
+  Rng rng;
+  for (const GlobalScaling scaling :
+       {GlobalScaling::kGiven, GlobalScaling::kTensor, GlobalScaling::kRow}) {
+    for (const int64_t rows : {1, 601}) {
+      QuantizeProblem p{.rows = rows, .cols = 14336, .x = {.type = DataType::kBF16}};
+      p.scaling = scaling;
+      p.transform = {.factors = rng.chance(0.5), .hadamard = int64_t{16} << rng.integer(0, 4)};
+      QuantizeCase data(p);
+      data.randomize(rng, Hard::kOrdinary);
+      GpuDevice device;
+      expect_quantized_as_on_cpu(device, data, 0);
+    }
+  }
 }
 
 TEST(QuantizeOnGpu, EveryHalfPrecisionNumberInManyOrders) {

@@ -178,7 +178,9 @@ std::optional<ModelReport> report_model(const checkpoint::TensorFile& file) {
   report.quantization = said.method();
   if (!said.algorithm().empty()) report.quantization += ", " + said.algorithm();
   report.notes = said.notes();
-  const std::vector<LinearLayer> layers = checkpoint::list_linear_layers(file, said);
+  const Expected<std::vector<LinearLayer>> listed = checkpoint::list_linear_layers(file, said);
+  if (!listed) report.errors.push_back(listed.status().message());
+  const std::vector<LinearLayer> layers = listed ? *listed : std::vector<LinearLayer>();
   for (const auto& [name, tensor] : file.tensors())
     report.bytes += static_cast<int64_t>(tensor.data.size());
   count_formats(layers, report);

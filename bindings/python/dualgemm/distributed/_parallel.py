@@ -142,8 +142,8 @@ def _check(module: nn.Module, mesh: DeviceMesh) -> None:
     is_nvfp4 = all(isinstance(getattr(down, buffer, None), Tensor) for buffer in ("w_codes", "w_scales"))
     if not isinstance(down, nn.Linear) and not is_nvfp4:
         raise InvalidArgument("module.down", type(down).__name__, "must be an nn.Linear, or an NVFP4Linear before finalize()")
-    if any(getattr(one, "pre_quant_scale", None) is not None for one in (module, down)):
-        raise Unsupported("module", f"{name} with a pre_quant_scale", "is not taken apart")
+    if any(getattr(one, "pre_quant_scale", None) is not None or getattr(one, "hadamard", 0) for one in (module, down)):
+        raise Unsupported("module", f"{name} with a pre_quant_scale or a Hadamard transform", "is not taken apart")
     codes: Any = module.gate_codes
     if codes.dim() != 2 or codes.shape[0] % mesh.size():
         raise InvalidArgument(

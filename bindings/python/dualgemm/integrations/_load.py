@@ -130,14 +130,20 @@ class _Loading:
     def linears(self, files: FloatFiles) -> None:
         schemes = {layer.module: layer for layer in self.checkpoint.linear_layers()}
         for name, module in list(self.model.named_modules()):
-            if not isinstance(module, nn.Linear) or not _is_missing(module):
+            if not isinstance(module, nn.Linear):
                 continue
             layer = schemes.get(files.module_of(name))
+            if layer is not None and layer.hadamard and layer.format not in ("nvfp4", "mxfp4"):
+                raise Unsupported(
+                    name, f"{layer.format}, its input rotated by {layer.hadamard} columns", "only NVFP4 layers have such inputs"
+                )
+            if not _is_missing(module):
+                continue
             if layer is not None and layer.format in ("fp8", "mxfp8"):
                 set_module(self.model, name, files.fp8_linear(module, layer, self.dtype, self.device))
                 continue
             try:
-                linear = self.checkpoint.linear(name, device=self.device, prepare=False, pre_quant_scale=True)
+                linear = self.checkpoint.linear(name, device=self.device, prepare=False, pre_quant_scale=True, hadamard=True)
             except DualGemmError as error:
                 self.reasons[name] = str(error)  # tied, or missing: told in the end
                 continue
@@ -151,7 +157,8 @@ class _Loading:
                 )
             input_dtype, scale = self.inputs.of(name, functools.partial(self.checkpoint.linear_input_scale, name))
             made = NVFP4Linear.from_weights(linear, input_dtype=input_dtype, input_scale=scale)
-            set_module(self.model, name, made.set_pre_quant_scale(self.checkpoint.linear_pre_quant_scale(name)))
+            made.set_pre_quant_scale(self.checkpoint.linear_pre_quant_scale(name))
+            set_module(self.model, name, made.set_hadamard(self.checkpoint.linear_hadamard(name)))
 
     def check_complete(self, folder: pathlib.Path, files: FloatFiles) -> None:
         missing = sorted(name for name, parameter in self.model.named_parameters() if parameter.device.type == "meta")

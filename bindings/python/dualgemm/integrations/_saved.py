@@ -66,6 +66,8 @@ def _described(name: str, module: nn.Module) -> dict[str, Any]:
         "a_dtype": _dtype_name(module.a_dtype),
         "buffers": _buffers(module),
     }
+    if module.hadamard:
+        made["hadamard"] = module.hadamard
     down = module._modules.get("down")
     return made | module.saved_arguments() | ({} if down is None else {"down": _described(f"{name}.down", down)})
 
@@ -89,6 +91,7 @@ def _built(described: dict[str, Any]) -> nn.Module:
     else:
         made = SAVED_KINDS[described["kind"]].from_saved(described, _built, input_dtype=described["input_dtype"], device="meta")
         made.a_dtype = _dtype(described["a_dtype"])
+        made.set_hadamard(int(described.get("hadamard", 0)))
     for name in list(made._buffers):
         made._buffers[name] = None
         if name in buffers:

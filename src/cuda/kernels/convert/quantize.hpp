@@ -16,6 +16,8 @@ int64_t quantize_workspace_bytes(const core::ResolvedQuantize& problem) noexcept
 // In order on one stream. kUnsupported: more than a GPU's kernels count to.
 Expected<std::vector<KernelLaunch>> quantize_launches(const core::ResolvedQuantize& problem,
                                                       const QuantizeBuffers& buffers);
+Expected<std::vector<KernelLaunch>> transform_launches(const TransformProblem& problem,
+                                                       const TransformBuffers& buffers);
 Expected<std::vector<KernelLaunch>> dequantize_launches(const core::ResolvedQuantize& problem,
                                                         const DequantizeBuffers& buffers);
 Expected<std::vector<KernelLaunch>> convert_scales_launches(

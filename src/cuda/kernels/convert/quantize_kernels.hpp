@@ -45,6 +45,10 @@ Kernel quantize_kernel(WideType type, bool four_over_six, bool matrix, bool many
 Kernel quantize_rows_kernel(WideType type, bool four_over_six);
 Kernel quantize_staged_rows_kernel(WideType type);
 Kernel amax_kernel(WideType type);
+// The next three transform rows first, and take TransformedParams.
+Kernel quantize_transformed_kernel(WideType type, bool four_over_six);
+Kernel amax_transformed_kernel(WideType type);
+Kernel transform_kernel(WideType type);  // x to x, in `codes`
 Kernel dequantize_tensor_kernel(WideType type, bool matrix);
 Kernel convert_scales_kernel();
 

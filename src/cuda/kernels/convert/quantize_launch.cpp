@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/int_math.hpp"
+#include "core/row_transform.hpp"
 #include "cuda/device/from_problem.hpp"
 #include "cuda/kernels/convert/quantize.hpp"
 #include "cuda/runtime/limits.hpp"
@@ -182,6 +183,49 @@ void add_rows(const core::ResolvedQuantize& problem, const QuantizeParams& param
   });
 }
 
+// Rows that are transformed first: the quantiser's, or only the search for the largest magnitude.
+void add_transformed(const core::ResolvedQuantize& problem, const TransformedParams& params,
+                     const Kernel& kernel, int64_t most_ctas, bool always,
+                     std::vector<KernelLaunch>& launches) {
+  const int64_t units = row_blocks(problem);
+  for_parts(problem, params.quantize.tensor, units, always, [&](const TensorParams& part, int64_t) {
+    TransformedParams own = params;
+    own.quantize.tensor = part;
+    const int64_t rows = std::max<int64_t>(part.count, 1);  // none: the scale is found all the same
+    own.quantize.row_shift = row_shift(rows, units);
+    launches.push_back(launch_of(kernel, std::min(rows << own.quantize.row_shift, most_ctas),
+                                 row_threads(units, kKeptBlocks, 32), own));
+  });
+}
+
+TransformedParams transformed_params(const QuantizeParams& params, const RowTransform& transform,
+                                     const float* column_factors) {
+  return {.quantize = params,
+          .partials = nullptr,
+          .column_factors = transform.factors ? column_factors : nullptr,
+          .hadamard = static_cast<uint32_t>(transform.hadamard),
+          .factor = core::hadamard_factor(transform.hadamard)};
+}
+
+std::vector<KernelLaunch> transformed_launches(const core::ResolvedQuantize& problem,
+                                               const QuantizeParams& params,
+                                               const QuantizeBuffers& buffers) {
+  std::vector<KernelLaunch> launches;
+  const QuantizeProblem& p = problem.problem;
+  TransformedParams own = transformed_params(params, p.transform, buffers.column_factors);
+  const WideType type = output_type_of(problem.x.type);
+  const bool tensor = p.scaling == GlobalScaling::kTensor;
+  if (tensor) {
+    own.partials = static_cast<uint32_t*>(buffers.workspace);
+    own.quantize.partials = own.partials;
+    add_transformed(problem, own, amax_transformed_kernel(type), kMaxPartials, false, launches);
+    if (!launches.empty()) own.quantize.num_partials = launches.back().ctas;
+  }
+  add_transformed(problem, own, quantize_transformed_kernel(type, p.four_over_six), kMaxRowCtas,
+                  tensor, launches);
+  return launches;
+}
+
 // Rows of one matrix that a thread takes if there are `units` blocks in all.
 int64_t thread_rows(int64_t units) {
   int64_t rows = kLoadedRows;
@@ -225,6 +269,7 @@ Expected<std::vector<KernelLaunch>> quantize_launches(const core::ResolvedQuanti
   params.tensor = tensor_params(problem, buffers.groups, buffers.x, buffers.codes, buffers.scales,
                                 buffers.global_scale, true);
   params.found_scale = buffers.found_scale;
+  if (problem.problem.transform.any()) return transformed_launches(problem, params, buffers);
   if (problem.problem.scaling == GlobalScaling::kRow) {
     add_rows(problem, params, launches);
     return launches;
@@ -249,6 +294,23 @@ Expected<std::vector<KernelLaunch>> quantize_launches(const core::ResolvedQuanti
     }
   }
   add_blocks(problem, params, matrix, launches);
+  return launches;
+}
+
+Expected<std::vector<KernelLaunch>> transform_launches(const TransformProblem& given,
+                                                       const TransformBuffers& buffers) {
+  const QuantizeProblem same{.rows = given.rows, .cols = given.cols, .l = given.l, .x = given.x};
+  core::ResolvedQuantize problem = core::resolve(same);
+  DUALGEMM_TRY(check_countable(problem));
+  const core::ResolvedMatrix y = core::resolve(given.y, given.rows, given.cols);
+  QuantizeParams params{};
+  params.tensor = tensor_params(problem, {}, buffers.x, static_cast<const uint8_t*>(buffers.y),
+                                nullptr, nullptr, true);
+  params.tensor.code_row_bytes = y.row_bytes();
+  params.tensor.code_batch_bytes = core::bytes_of(y.type, y.batch_stride);
+  std::vector<KernelLaunch> launches;
+  add_transformed(problem, transformed_params(params, given.transform, buffers.column_factors),
+                  transform_kernel(output_type_of(given.x.type)), kMaxRowCtas, false, launches);
   return launches;
 }
 

@@ -52,6 +52,15 @@ struct QuantizeParams {
   uint32_t row_shift;
 };
 
+// RowTransform: rows are transformed when they have been read.
+struct TransformedParams {
+  QuantizeParams quantize;
+  uint32_t* partials;           // written by the search for the largest magnitude
+  const float* column_factors;  // or null
+  uint32_t hadamard;            // 0: none
+  float factor;                 // of its sums
+};
+
 struct AmaxParams {
   TensorParams tensor;
   uint32_t* partials;  // one for each CTA

@@ -3,23 +3,13 @@
 // registers as far as it goes, and reads the rest again; where there are few rows several CTAs take
 // one: each looks for the largest magnitude of all of it and encodes a part.
 #include "cuda/kernels/convert/quantize_kernels.hpp"
+#include "cuda/kernels/convert/row_parts.cuh"
 #include "cuda/kernels/convert/row_stores.cuh"
 #include "cuda/kernels/convert/staged_row.cuh"
-#include "cuda/kernels/convert/tensor_rows.cuh"
 #include "cuda/kernels/convert/wide_block.cuh"
 
 namespace dualgemm::cuda {
 namespace {
-
-// The largest of all threads' numbers, in every thread. Before the next call: a barrier.
-__device__ uint32_t max_of_row(uint32_t value) {
-  __shared__ uint32_t of_warp[kMaxRowThreads / 32];
-  const uint32_t warps = blockDim.x / 32, lane = threadIdx.x % 32;
-  const uint32_t largest = __reduce_max_sync(0xFFFFFFFFu, value);
-  if (lane == 0) of_warp[threadIdx.x / 32] = largest;
-  __syncthreads();
-  return __reduce_max_sync(0xFFFFFFFFu, lane < warps ? of_warp[lane] : 0u);
-}
 
 template <WideType kType, bool kFourOverSix>
 __device__ EncodedBlock encoded_block(const WideBlock<kType>& raw, float amax, float factor) {
@@ -28,22 +18,6 @@ __device__ EncodedBlock encoded_block(const WideBlock<kType>& raw, float amax, f
   raw.values(x);
   raw.signs(signs);
   return encode_block<kFourOverSix>(x, signs, amax, factor);
-}
-
-// What is not x: padded columns of swizzled tiles, and the rows below. `wants`: which blocks.
-template <class Wants>
-__device__ void clear_padding(const TensorParams& p, const RowPlace& at, const Wants& wants) {
-  // Most rows have none.
-  if (p.scale_ld != 0 || (p.row_units.value == p.blocks && !has_rows_below(p, at))) return;
-  for (uint32_t block = threadIdx.x; block < p.row_units.value; block += blockDim.x) {
-    if (!wants(block)) continue;
-    if (block >= p.blocks && at.has_scales) *scale_at(p, at, at.scale_row, block) = 0;
-    clear_rows_below(p, at, block);
-  }
-}
-
-__device__ void store_found_scale(const QuantizeParams& p, const RowPlace& at, float scale) {
-  p.found_scale[static_cast<int64_t>(at.batch) * p.tensor.rows.value + at.row] = scale;
 }
 
 // The blocks of a row that a thread keeps in registers.
@@ -61,14 +35,6 @@ struct KeptBlocks {
         raw[i].load(x + static_cast<int64_t>(number(i)) * WideBlock<kType>::kBytes);
     }
   }
-};
-
-// The CTAs that divide a row, and this one's part of it: every so many-th 32 blocks.
-struct RowPart {
-  uint32_t mask, index;
-  __device__ explicit RowPart(const QuantizeParams& p)
-      : mask((1u << p.row_shift) - 1), index(blockIdx.x & mask) {}
-  __device__ bool has(uint32_t block) const { return (block / 32 & mask) == index; }
 };
 
 // Calls with what is beyond the kept blocks of a row.
@@ -109,12 +75,6 @@ __device__ void quantize_row(const QuantizeParams& p, const RowPlace& at, const 
     if (part.has(block))
       to.store(block, encoded_block<kType, kFourOverSix>(raw, raw.amax(), factor.quantize));
   });
-}
-
-DUALGEMM_DEVICE RowPlace place_of(const TensorParams& p, uint32_t index) {
-  ExpertCursor cursor(p.groups, p.rows.value);
-  if (p.groups.expert_offsets != nullptr) cursor.seek(p.row_begin + index);
-  return place_of_row(p, cursor, index);
 }
 
 // Every so many-th row, or part of one.
