@@ -66,14 +66,16 @@ typedef struct dualgemm_mlp_problem {
   int32_t quantize_x;      /**< 0 or 1; 1: X to NVFP4 first */
   int32_t quantize_h;      /**< 0 or 1; 1: H to NVFP4, with buffers.h_global_scale */
   int32_t x_scaling; /**< quantize_x: DUALGEMM_SCALING_ROW (default), _GIVEN, _GIVEN_PER_BATCH */
-  /** 0 or 1; 1: X is multiplied by buffers.x_column_factors first; mlp.hpp, x_transform */
-  int32_t has_x_column_factors;
+  int32_t reserved;  /**< must be 0 */
   /** 0 or 1; 1: no gate, H = act(alpha_up * X * Up^T + bias_up), with an act of one product
    *  (linear.h); `gate` is then the default, and what is Gate's among the buffers null. */
   int32_t without_gate;
-  int32_t has_h_column_factors; /**< likewise H, by buffers.h_column_factors */
-  int64_t x_hadamard;           /**< 0, or the size of a Hadamard transform of X; then of H */
+  int32_t reserved_too; /**< must be 0 */
+  int64_t x_hadamard;   /**< 0, or the size of a Hadamard transform of X; then of H */
   int64_t h_hadamard;
+  /** 0 or 1; 1: X is multiplied by buffers.x_column_factors before that; mlp.hpp, x_transform */
+  int32_t has_x_column_factors;
+  int32_t has_h_column_factors; /**< likewise H, by buffers.h_column_factors */
 } dualgemm_mlp_problem;
 
 /**

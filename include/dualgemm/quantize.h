@@ -43,11 +43,13 @@ typedef struct dualgemm_quantize_problem {
   int32_t grouping;      /**< default DUALGEMM_GROUPING_NONE */
   int32_t scaling;       /**< DUALGEMM_SCALING_...; default DUALGEMM_SCALING_TENSOR */
   int32_t four_over_six; /**< 0 or 1; per block also try amax/4, keep the lower error */
-  /** 0 or 1; 1: x is multiplied by buffers.column_factors first (AWQ's pre_quant_scale) */
-  int32_t has_column_factors;
+  int32_t reserved;      /**< must be 0 */
   /** 0, or 16, 32, 64, 128, 256: each so many columns are multiplied by a Hadamard matrix before
    *  they are quantised; quantize.hpp, RowTransform */
   int64_t hadamard;
+  /** 0 or 1; 1: x is multiplied by buffers.column_factors before that (AWQ's pre_quant_scale) */
+  int32_t has_column_factors;
+  int32_t reserved_too; /**< must be 0 */
 } dualgemm_quantize_problem;
 
 /**

@@ -51,7 +51,7 @@ dualgemm_mlp_buffers defaults<dualgemm_mlp_buffers>() {
 
 namespace {
 
-static_assert(sizeof(dualgemm_mlp_problem) == 7 * 8 + 5 * 40 + 16 + 10 * 4);
+static_assert(sizeof(dualgemm_mlp_problem) == 8 * 8 + 5 * 40 + 16 + 10 * 4);
 static_assert(sizeof(dualgemm_mlp_buffers) == 27 * 8);
 static_assert(offsetof(dualgemm_mlp_problem, l) == 32);
 static_assert(offsetof(dualgemm_mlp_buffers, alpha_gate_per_batch) == 80);
@@ -59,6 +59,8 @@ static_assert(offsetof(dualgemm_mlp_buffers, alpha_gate_per_batch) == 80);
 Expected<MlpProblem> to_mlp_problem(const dualgemm_mlp_problem* caller) {
   dualgemm_mlp_problem from;
   DUALGEMM_TRY(read_struct("problem", caller, from));
+  DUALGEMM_TRY(check_reserved("problem.reserved", from.reserved));
+  DUALGEMM_TRY(check_reserved("problem.reserved_too", from.reserved_too));
   DUALGEMM_CAPI_TRY_VALUE(act, to_activation(from.act));
   DUALGEMM_CAPI_TRY_VALUE(residual, to_flag("residual", from.residual));
   DUALGEMM_CAPI_TRY_VALUE(batch_invariant, to_flag("batch_invariant", from.batch_invariant));

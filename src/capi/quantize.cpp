@@ -53,7 +53,7 @@ dualgemm_transform_problem defaults<dualgemm_transform_problem>() {
 
 namespace {
 
-static_assert(sizeof(dualgemm_quantize_problem) == 5 * 8 + 2 * 40 + 4 * 4);
+static_assert(sizeof(dualgemm_quantize_problem) == 6 * 8 + 2 * 40 + 4 * 4);
 static_assert(sizeof(dualgemm_quantize_buffers) == 13 * 8);
 static_assert(sizeof(dualgemm_transform_problem) == 5 * 8 + 2 * 40 + 2 * 4);
 static_assert(sizeof(dualgemm_transform_buffers) == 5 * 8);
@@ -68,6 +68,8 @@ static_assert(offsetof(dualgemm_dequantize_buffers, expert_rows) == 40);
 Expected<QuantizeProblem> to_quantize_problem(const dualgemm_quantize_problem* caller) {
   dualgemm_quantize_problem from;
   DUALGEMM_TRY(read_struct("problem", caller, from));
+  DUALGEMM_TRY(check_reserved("problem.reserved", from.reserved));
+  DUALGEMM_TRY(check_reserved("problem.reserved_too", from.reserved_too));
   DUALGEMM_CAPI_TRY_VALUE(four_over_six, to_flag("problem.four_over_six", from.four_over_six));
   DUALGEMM_CAPI_TRY_VALUE(factors, to_flag("problem.has_column_factors", from.has_column_factors));
   QuantizeProblem to;

@@ -118,7 +118,14 @@ class FloatUngated(NamedTuple):
     activation: Act
 
 
-_UNGATED = (("up_proj", "down_proj"), ("fc1", "fc2"), ("fc_in", "fc_out"), ("dense_h_to_4h", "dense_4h_to_h"), ("wi", "wo"))
+_UNGATED = (
+    ("up_proj", "down_proj"),
+    ("fc1", "fc2"),
+    ("fc_in", "fc_out"),
+    ("c_fc", "c_proj"),
+    ("dense_h_to_4h", "dense_4h_to_h"),
+    ("wi", "wo"),
+)
 
 
 def ungated_names(mlp: nn.Module) -> tuple[str, ...]:

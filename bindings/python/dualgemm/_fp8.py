@@ -139,6 +139,13 @@ class FP8Linear(nn.Module):
         wide = of_rows.repeat_interleave(width, dim=1)[:, : self.in_features]
         return wide.repeat_interleave(height, dim=0)[: rows.stop - rows.start]
 
+    def decoded(self) -> Tensor:
+        """[N, K] of float32: codes times scales."""
+        scales = self.weight_scale
+        if self.block != (0, 0):
+            scales = self._per_element(scales, slice(0, self.out_features))
+        return self.weight.float() * scales
+
     def forward(self, x: Tensor) -> Tensor:
         """[..., in_features] to [..., out_features] of the same dtype."""
         rows = x.reshape(-1, x.shape[-1])

@@ -13,7 +13,7 @@ from ._arguments import flag, text
 from ._errors import InvalidArgument, printable
 from ._activations import ACTIVATIONS
 from ._experts import is_experts
-from ._floats import linear_names
+from ._floats import linear_names, ungated_names
 from ._modules import PackedModule, check_input_type
 
 _OPTIONS = {"quantize_down", "four_over_six", "activation", "input_dtype", "input_scale"}
@@ -64,18 +64,20 @@ def is_inside(name: str, outer: Iterable[str]) -> bool:
     return any(name.startswith(f"{one}.") for one in outer)
 
 
-def _looks_gated(module: nn.Module) -> bool:
-    return is_experts(module) or bool(linear_names(module))
+def _looks_like_one(module: nn.Module, without_gate: bool) -> bool:
+    return is_experts(module) or bool(linear_names(module)) or (without_gate and bool(ungated_names(module)))
 
 
-def candidates(model: nn.Module, match: Optional[str], skip: Sequence[str]) -> tuple[dict[str, nn.Module], dict[str, str]]:
+def candidates(
+    model: nn.Module, match: Optional[str], skip: Sequence[str], without_gate: bool = False
+) -> tuple[dict[str, nn.Module], dict[str, str]]:
     """What is to be replaced, and what stands where an MLP may stand and does not look like one."""
     found = matching(model, ".*" if match is None else match, skip)
     done = {name for name, module in model.named_modules(remove_duplicate=False) if isinstance(module, PackedModule)}
     found = {name: module for name, module in found.items() if name not in done and not is_inside(name, done)}
     if match is not None:
         return found, {}
-    gated = {name: module for name, module in found.items() if _looks_gated(module)}
+    gated = {name: module for name, module in found.items() if _looks_like_one(module, without_gate)}
     others = {
         name: f"{type(module).__name__} has no gate_proj, up_proj and down_proj"
         for name, module in found.items()

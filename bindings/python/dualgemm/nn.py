@@ -8,11 +8,11 @@ from typing import Any, Optional
 import torch
 from torch import Tensor, nn
 
-from ._arguments import checked
+from ._arguments import checked, flag
 from ._errors import InvalidArgument, Unsupported, printable
 from ._fp8 import FP8Linear
 from ._experts import form_of, is_experts
-from ._floats import float_experts, float_mlp
+from ._floats import float_experts, float_mlp, ungated_names
 from ._library import parse
 from ._marking import mark_for_saving
 from ._modules import InputType, NVFP4Linear, PackedModule, saved_by_name
@@ -423,8 +423,11 @@ def finalize(model: nn.Module, **kw: Any) -> nn.Module:
 
 
 @checked
-def replace_mlps(model: nn.Module, *, match: Optional[str] = None, skip: Sequence[str] = (), **kw: Any) -> list[str]:
+def replace_mlps(
+    model: nn.Module, *, match: Optional[str] = None, skip: Sequence[str] = (), without_gate: bool = False, **kw: Any
+) -> list[str]:
     """Puts GatedMLP in the place of every gated MLP, GatedExperts in that of transformers' experts; returns their names.
+    without_gate: and MLP in that of every MLP without a gate, as vision towers have them, too.
 
     match: None, whatever has the submodules of one, under any name (mlp, feed_forward, shared_expert, mlp.experts); a regular
     expression: modules whose whole name matches. ``skip``: regular expressions or names. kw: as GatedMLP.from_float().
@@ -433,14 +436,17 @@ def replace_mlps(model: nn.Module, *, match: Optional[str] = None, skip: Sequenc
     leaves the model as it was. finalize(), for each, once the model is where it will run.
     """
     check_options(kw)
-    found, left = candidates(model, match, skip)
+    flag("without_gate", without_gate)
+    found, left = candidates(model, match, skip, without_gate)
     replaced: dict[str, nn.Module] = {}
     made: dict[int, nn.Module] = {}  # a module that has two names stays one
     for name, module in found.items():
         if is_inside(name, replaced):
             continue
         kind: Any = GatedExperts if is_experts(module) else GatedMLP
-        options = {key: value for key, value in kw.items() if kind is GatedMLP or key not in ONLY_DENSE}
+        if without_gate and ungated_names(module):
+            kind = MLP
+        options = {key: value for key, value in kw.items() if kind is not GatedExperts or key not in ONLY_DENSE}
         try:
             if id(module) not in made:
                 made[id(module)] = kind.from_float(module, **options)

@@ -381,6 +381,37 @@ class Scaled(FloatMLP):
         return super().forward(x) * 0.5
 
 
+def test_replace_mlps_without_a_gate() -> None:
+    class Block(nn.Module):
+        def __init__(self, names: tuple[str, str]) -> None:
+            super().__init__()
+            self.names, self.act = names, nn.GELU()
+            for name, (k, n) in zip(names, ((32, 48), (48, 32))):
+                setattr(self, name, nn.Linear(k, n))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            up, down = (getattr(self, name) for name in self.names)
+            result: torch.Tensor = down(self.act(up(x)))
+            return result
+
+    def blocks() -> nn.Sequential:
+        torch.manual_seed(2)
+        return nn.Sequential(Block(("fc1", "fc2")), Block(("c_fc", "c_proj")), Block(("up_proj", "down_proj")))
+
+    with pytest.warns(UserWarning, match="nothing was replaced"):
+        assert dg.replace_mlps(blocks()) == []
+    model = blocks().to(DEVICE)
+    assert dg.replace_mlps(model, without_gate=True, quantize_down=True) == ["0", "1", "2"]
+    assert all(type(one) is dnn.MLP and one.activation == "gelu_erf" for one in model)
+    assert all(isinstance(one.down, dnn.NVFP4Linear) for one in model)
+    x = torch.randn(4, 32, device=DEVICE)
+    with torch.no_grad():
+        want, got = blocks().to(DEVICE)(x), model(x)
+    assert (got - want).norm() < 0.4 * want.norm()
+    with pytest.raises(dg.InvalidArgument, match="without_gate"):
+        dg.replace_mlps(blocks(), without_gate=1)  # type: ignore[arg-type]
+
+
 def test_replace_mlps() -> None:
     shared = FloatMLP(64, 48).eval()
     model = nn.ModuleDict(

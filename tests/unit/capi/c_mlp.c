@@ -207,6 +207,12 @@ static void mlp_errors(c_fail fail) {
                 "hidden: 40; must be a positive multiple of 16");
   C_CHECK(mlp == NULL);
   o.problem.hidden = kHidden;
+  o.problem.reserved = 1;
+  C_CHECK_ERROR(run_operands(&o, NULL), DUALGEMM_INVALID_ARGUMENT, "problem.reserved: 1");
+  o.problem.reserved = 0;
+  o.problem.reserved_too = 1;
+  C_CHECK_ERROR(run_operands(&o, NULL), DUALGEMM_INVALID_ARGUMENT, "problem.reserved_too: 1");
+  o.problem.reserved_too = 0;
   o.problem.has_x_column_factors = 2;
   C_CHECK_ERROR(run_operands(&o, NULL), DUALGEMM_INVALID_ARGUMENT, "has_x_column_factors: 2");
   o.problem.has_x_column_factors = 0;

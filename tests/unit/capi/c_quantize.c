@@ -135,6 +135,10 @@ static void quantize_errors(c_fail fail) {
   C_CHECK_ERROR(dualgemm_quantize_tensor(&problem, &buffers, NULL), DUALGEMM_INVALID_ARGUMENT,
                 "scaling: 9");
   problem = two_rows(DUALGEMM_SCALING_TENSOR);
+  problem.reserved = 1;
+  C_CHECK_ERROR(dualgemm_quantize_tensor(&problem, &buffers, NULL), DUALGEMM_INVALID_ARGUMENT,
+                "problem.reserved: 1");
+  problem.reserved = 0;
   problem.has_column_factors = 2;
   C_CHECK_ERROR(dualgemm_quantize_tensor(&problem, &buffers, NULL), DUALGEMM_INVALID_ARGUMENT,
                 "problem.has_column_factors: 2");

@@ -5,6 +5,8 @@ quantised already, in ModelOpt's and in compressed-tensors' names:
 
     model = dualgemm.integrations.transformers.load("model-nvfp4/", device="cuda", dtype=torch.bfloat16)
 
+save_pretrained() of such a model writes what load() and transformers with this package read; export() what others read.
+
 A float model that is loaded by transformers gets fused MLPs by
 
     from_pretrained("model/", kernel_config=KernelConfig({(("mlp", "model.layers.*.mlp"),): "org/repo:DualGemmGatedMLP"}))
@@ -25,6 +27,7 @@ from .._errors import InvalidArgument
 from .._activations import activation_of
 from ..nn import GatedMLP, PackedModule
 from . import _saved  # noqa: F401  tells transformers of models that save_pretrained() has written
+from ._export import as_floats, export
 from ._load import load
 
 
@@ -105,4 +108,4 @@ class DualGemmGatedMLPLayout(nn.Module):
     forward = DualGemmGatedMLP.forward
 
 
-__all__ = ["DualGemmGatedMLP", "DualGemmGatedMLPLayout", "PackedModule", "load"]
+__all__ = ["DualGemmGatedMLP", "DualGemmGatedMLPLayout", "PackedModule", "as_floats", "export", "load"]
