@@ -86,9 +86,29 @@ class Tensor {
     if (!recorded) return recorded.status();
     const int reads = problem_.scaling == GlobalScaling::kTensor ? 2 : 1;
     return Case{"quantize " + name() + ", scale " + name_of(problem_.scaling) +
-                    (problem_.four_over_six ? ", four over six" : ""),
+                    (problem_.four_over_six ? ", four over six" : "") +
+                    (problem_.transform.hadamard != 0
+                         ? fmt::format(", Hadamard {}", problem_.transform.hadamard)
+                         : ""),
                 static_cast<double>(reads * sizes_.x + sizes_.codes + sizes_.scales),
                 *std::move(recorded)};
+  }
+  // In place: an orthogonal matrix keeps the values as large as they are.
+  Expected<Case> transforming(Stopwatch& stopwatch, int calls) {
+    const Matrix matrix{.type = problem_.x.type};
+    const TransformProblem transform{.rows = problem_.rows,
+                                     .cols = problem_.cols,
+                                     .x = matrix,
+                                     .y = matrix,
+                                     .transform = problem_.transform};
+    TransformBuffers buffers{.x = memory_[0].data(), .y = memory_[0].data()};
+    auto recorded = cuda::RecordedCalls::record(calls, stopwatch.stream(), [&](void* stream, int) {
+      buffers.stream = stream;
+      return transform_rows(transform, buffers, kOnGpu);
+    });
+    if (!recorded) return recorded.status();
+    return Case{fmt::format("transform {}, Hadamard {}", name(), problem_.transform.hadamard),
+                2.0 * static_cast<double>(sizes_.x), *std::move(recorded)};
   }
   Expected<Case> dequantizing(Stopwatch& stopwatch, int calls) {
     DequantizeBuffers buffers{.codes = memory_[1].data(),
@@ -155,12 +175,17 @@ Status add(std::vector<Case>& cases, Expected<Case> made) {
 }
 
 QuantizeProblem problem_of(int64_t rows, DataType type, ScaleLayout layout, GlobalScaling scaling,
-                           bool four_over_six = false) {
+                           bool four_over_six = false, int64_t hadamard = 0) {
   QuantizeProblem p{.rows = rows, .cols = 7168, .x = {.type = type}};
+  p.transform.hadamard = hadamard;
   p.q.scale_layout = layout;
   p.scaling = scaling;
   p.four_over_six = four_over_six;
   return p;
+}
+
+QuantizeProblem rotated(int64_t rows, GlobalScaling scaling, int64_t hadamard) {
+  return problem_of(rows, DataType::kBF16, ScaleLayout::kLinear, scaling, false, hadamard);
 }
 
 Status measure_many(Stopwatch& stopwatch) {
@@ -173,27 +198,32 @@ Status measure_many(Stopwatch& stopwatch) {
   DUALGEMM_TRY(fill(*from, DataType::kF32));
   std::vector<Case> cases;
   std::vector<Tensor> tensors;
-  tensors.reserve(16);
+  tensors.reserve(20);
   const auto tensor = [&](const QuantizeProblem& problem) -> Expected<Tensor*> {
     auto made = Tensor::make(problem);
     if (!made) return made.status();
     tensors.push_back(*std::move(made));
     return &tensors.back();
   };
-  for (const QuantizeProblem& problem : {problem_of(16384, DataType::kBF16, kLinear, kGiven),
-                                         problem_of(16384, DataType::kBF16, kSwizzled, kGiven),
-                                         problem_of(16384, DataType::kF16, kLinear, kGiven),
-                                         problem_of(8192, DataType::kF32, kLinear, kGiven),
-                                         problem_of(16384, DataType::kBF16, kLinear, kRow),
-                                         problem_of(16384, DataType::kBF16, kSwizzled, kRow),
-                                         problem_of(8192, DataType::kF32, kLinear, kRow),
-                                         problem_of(16384, DataType::kBF16, kLinear, kTensor),
-                                         problem_of(16384, DataType::kBF16, kLinear, kGiven, true),
-                                         problem_of(4681, DataType::kBF16, kLinear, kGiven)}) {
+  for (const QuantizeProblem& problem :
+       {problem_of(16384, DataType::kBF16, kLinear, kGiven),
+        problem_of(16384, DataType::kBF16, kSwizzled, kGiven),
+        problem_of(16384, DataType::kF16, kLinear, kGiven),
+        problem_of(8192, DataType::kF32, kLinear, kGiven),
+        problem_of(16384, DataType::kBF16, kLinear, kRow),
+        problem_of(16384, DataType::kBF16, kSwizzled, kRow),
+        problem_of(8192, DataType::kF32, kLinear, kRow),
+        problem_of(16384, DataType::kBF16, kLinear, kTensor),
+        problem_of(16384, DataType::kBF16, kLinear, kGiven, true), rotated(16384, kGiven, 64),
+        rotated(16384, kRow, 64), rotated(16384, kRow, 256),
+        problem_of(4681, DataType::kBF16, kLinear, kGiven)}) {
     const auto made = tensor(problem);
     if (!made) return made.status();
     DUALGEMM_TRY(add(cases, (*made)->quantizing(stopwatch, kCallsOfMany)));
   }
+  const auto in_place = tensor(rotated(16384, kGiven, 64));
+  if (!in_place) return in_place.status();
+  DUALGEMM_TRY(add(cases, (*in_place)->transforming(stopwatch, kCallsOfMany)));
   for (const auto& [type, layout] : {std::pair{DataType::kBF16, kLinear},
                                      {DataType::kBF16, kSwizzled},
                                      {DataType::kF32, kLinear}}) {
@@ -236,19 +266,21 @@ Status measure_few(Stopwatch& stopwatch) {
       });
   if (!empty) return empty.status();
   std::vector<Tensor> tensors;
-  tensors.reserve(8);
-  for (const QuantizeProblem& problem : {problem_of(16, DataType::kBF16, kLinear, kGiven),
-                                         problem_of(16, DataType::kBF16, kSwizzled, kGiven),
-                                         problem_of(16, DataType::kBF16, kLinear, kGiven, true),
-                                         problem_of(16, DataType::kBF16, kLinear, kRow),
-                                         problem_of(16, DataType::kBF16, kSwizzled, kRow),
-                                         problem_of(16, DataType::kBF16, kLinear, kTensor),
-                                         problem_of(1, DataType::kBF16, kSwizzled, kGiven)}) {
+  tensors.reserve(10);
+  for (const QuantizeProblem& problem :
+       {problem_of(16, DataType::kBF16, kLinear, kGiven),
+        problem_of(16, DataType::kBF16, kSwizzled, kGiven),
+        problem_of(16, DataType::kBF16, kLinear, kGiven, true),
+        problem_of(16, DataType::kBF16, kLinear, kRow),
+        problem_of(16, DataType::kBF16, kSwizzled, kRow),
+        problem_of(16, DataType::kBF16, kLinear, kTensor), rotated(16, kGiven, 128),
+        rotated(16, kRow, 128), problem_of(1, DataType::kBF16, kSwizzled, kGiven)}) {
     auto made = Tensor::make(problem);
     if (!made) return made.status();
     tensors.push_back(*std::move(made));
     DUALGEMM_TRY(add(cases, tensors.back().quantizing(stopwatch, kCallsOfFew)));
   }
+  DUALGEMM_TRY(add(cases, tensors.back().transforming(stopwatch, kCallsOfFew)));
   std::vector<const cuda::RecordedCalls*> recorded{&*empty};
   for (const Case& one : cases) recorded.push_back(&one.recorded);
   const auto timings =

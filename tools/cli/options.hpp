@@ -91,7 +91,8 @@ struct QuantizeCommand {
   bool four_over_six = false;
   bool check = false;
   bool json = false;
-  bool force = false;  // a model in the folder, or configs beside the file, are replaced
+  bool force = false;   // a model in the folder, or configs beside the file, are replaced
+  bool resume = false;  // finished shards stay where the run is interrupted, and are used
   bool dry_run = false;
   int threads = 0;
 };

@@ -136,6 +136,44 @@ def test_logits_of_exactly_decoded_weights(form: str, bias: bool, tmp_path: path
     assert layer.self_attn.q_proj.product == product and product in repr(layer.self_attn.q_proj)
 
 
+@pytest.mark.parametrize("form", ["tensor", "channel", "block", "mx"])
+def test_experts_in_fp8(form: str, tmp_path: pathlib.Path) -> None:
+    """Modules of their own in the file, as quantisers leave them; decoded, and the model's own class computes."""
+    torch.manual_seed(5)
+    config = transformers.Qwen3MoeConfig(
+        hidden_size=128,
+        moe_intermediate_size=96,
+        num_hidden_layers=1,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=32,
+        vocab_size=96,
+        num_experts=3,
+        num_experts_per_tok=2,
+    )
+    model = transformers.Qwen3MoeForCausalLM(config).float().eval()
+    noise, tensors = torch.Generator().manual_seed(3), dict(model.state_dict())
+    with torch.no_grad():
+        for last in ("gate_up_proj", "down_proj"):
+            whole = tensors.pop(f"model.layers.0.mlp.experts.{last}")
+            for expert in range(3):
+                parts = whole[expert].chunk(2) if last == "gate_up_proj" else (whole[expert],)
+                for part, value in zip(("gate_proj", "up_proj") if len(parts) == 2 else ("down_proj",), parts):
+                    made, exact = fp8(value, form, noise)
+                    value.copy_(exact)
+                    tensors |= {f"model.layers.0.mlp.experts.{expert}.{part}.{end}": one for end, one in made.items()}
+    folder = tmp_path / "m"
+    folder.mkdir()
+    safetensors.save_file({name: t.contiguous().clone() for name, t in tensors.items()}, str(folder / "model.safetensors"))
+    (folder / "config.json").write_text(model.config.to_json_string())
+    with pytest.warns(UserWarning, match=r"gate_up_proj: experts in FP8.*decoded to \d+ bytes, rounded to float32"):
+        loaded = load(folder, dtype=torch.float32)
+    tokens = torch.randint(0, 96, (2, 9), generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        want, got = model(tokens).logits, loaded(tokens).logits
+    assert (got - want).abs().max() < 2e-5 * want.abs().max()
+
+
 def test_the_configs_beside_the_tensors(tmp_path: pathlib.Path) -> None:
     forms = {**FORMS, "q_proj": "channel", "k_proj": "channel", "v_proj": "channel", "o_proj": "channel"}
     write(llama(), tmp_path / "m", forms, GROUPS)

@@ -14,7 +14,7 @@ from operands import DEVICE, as_numpy, dg, same_bits
 
 def sylvester(size: int) -> torch.Tensor:
     """compressed-tensors' deterministic_hadamard_matrix(), in double."""
-    matrix = torch.ones(1, 1, dtype=torch.float64)
+    matrix = torch.ones(1, 1, dtype=torch.float64, device=DEVICE)
     while matrix.shape[0] < size:
         matrix = torch.cat([torch.cat([matrix, matrix], 1), torch.cat([matrix, -matrix], 1)])
     return matrix
@@ -23,13 +23,13 @@ def sylvester(size: int) -> torch.Tensor:
 def rotated(x: torch.Tensor, size: int) -> torch.Tensor:
     """As its apply_transform_weight() does, in double."""
     blocks = x.double().unflatten(-1, (-1, size))
-    return (blocks @ sylvester(size).to(x.device) / size**0.5).flatten(-2)
+    return (blocks @ sylvester(size) / size**0.5).flatten(-2)
 
 
 @pytest.mark.parametrize("size", [16, 32, 64, 128, 256])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_the_product_with_the_matrix(size: int, dtype: torch.dtype) -> None:
-    x = torch.randn(3, 5, 512, generator=torch.Generator().manual_seed(size)).to(DEVICE, dtype)
+    x = torch.randn(3, 5, 512, generator=torch.Generator(DEVICE).manual_seed(size)).to(dtype)
     got = dg.transform_rows(x, hadamard=size)
     assert got.dtype == dtype and got.shape == x.shape
     want = rotated(x, size)
@@ -41,8 +41,8 @@ def test_the_product_with_the_matrix(size: int, dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize("per_row", [False, True])
 def test_the_quantiser_transforms_first(per_row: bool) -> None:
-    x = torch.randn(7, 384, generator=torch.Generator().manual_seed(2)).to(DEVICE, torch.bfloat16)
-    factors = (torch.rand(384, generator=torch.Generator().manual_seed(3)) + 0.5).to(DEVICE)
+    x = torch.randn(7, 384, generator=torch.Generator(DEVICE).manual_seed(2)).to(torch.bfloat16)
+    factors = torch.rand(384, generator=torch.Generator(DEVICE).manual_seed(3)) + 0.5
     got = dg.quantize(x, per_row=per_row, column_factors=factors, hadamard=128)
     changed = dg.transform_rows((x.float() * factors).to(x.dtype), hadamard=128)
     assert same_bits(dg.transform_rows(x, column_factors=factors, hadamard=128), changed)

@@ -147,6 +147,71 @@ TEST_F(Interrupted, QuantizingAModelIntoANewFolder) {
   }
 }
 
+// Wherever it ends, the same command goes on, uses what was finished, and leaves nothing beside.
+TEST_F(Interrupted, AResumedRunGoesOn) {
+  make_model();
+  const Arguments job = {"quantize", path("model"), "--out", path("q"), "--resume"};
+  const Contents before = contents();
+  const long calls = calls_of(job);
+  const Contents after = contents();
+  EXPECT_EQ(left_over(), Arguments{});
+  int resumed[3] = {};
+  for (const char* action : {"kill", "term", "fail"}) {
+    // Kept between two of its own files a job is what kill leaves; the others are tried here and
+    // there.
+    const long step = action == std::string("kill") ? 1 : 7;
+    for (long call = 1; call <= calls; call += step) {
+      restore(before);
+      const ProgramResult result = run_with(job, {"FILE_FAULTS_AT=" + std::to_string(call),
+                                                  std::string("FILE_FAULTS_ACTION=") + action});
+      const Contents now = contents();
+      ASSERT_TRUE(now == before || now == after) << action << " at call " << call << "\n" << result;
+      const ProgramResult again = run(repeated(job, now == after));
+      ASSERT_EQ(again.exit_code, 0) << action << " at call " << call << "\n" << again;
+      ASSERT_EQ(contents(), after) << action << " at call " << call;
+      ASSERT_EQ(left_over(), Arguments{}) << action << " at call " << call;
+      for (int there = 1; there <= 2; ++there) {
+        const std::string said = std::to_string(there) + " of 2 shards were there";
+        resumed[there] += again.err.find(said) != std::string::npos ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(resumed[1], 3);
+  EXPECT_GT(resumed[2], 3);
+}
+
+// Shards of another job are none of this one's.
+TEST_F(Interrupted, AResumedRunWantsTheSameJob) {
+  make_model();
+  const Arguments job = {"quantize", path("model"), "--out", path("q"), "--resume"};
+  const long calls = calls_of(job);
+  fs::remove_all(path("q"));
+  const auto interrupt = [&] {
+    (void)run_with(job, {"FILE_FAULTS_AT=" + std::to_string(calls / 2), "FILE_FAULTS_ACTION=kill"});
+    EXPECT_TRUE(fs::exists(path(".q.dualgemm-resume/job.json")));
+  };
+  interrupt();
+  Arguments other = job;
+  other.push_back("--four-over-six");
+  ProgramResult result = run(other);
+  EXPECT_EQ(result.exit_code, 1) << result;
+  EXPECT_NE(result.err.find("holds shards of other inputs or options"), std::string::npos)
+      << result;
+  write_text("model/model-00001-of-00002.safetensors",
+             read_text(path("model/model-00001-of-00002.safetensors")));  // another time of change
+  EXPECT_EQ(run(job).exit_code, 1);
+  EXPECT_FALSE(fs::exists(path("q")));
+  // Without --resume nothing is asked of it.
+  EXPECT_EQ(run({"quantize", path("model"), "--out", path("q")}).exit_code, 0);
+  for (const Arguments& wrong :
+       {Arguments{"quantize", path("model"), "--out", path("q.safetensors"), "--resume"},
+        Arguments{"quantize", path("model"), "--out", path("r"), "--resume", "--check"}}) {
+    result = run(wrong);
+    EXPECT_EQ(result.exit_code, 2) << result;
+    EXPECT_NE(result.err.find("--resume"), std::string::npos) << result;
+  }
+}
+
 TEST_F(Interrupted, QuantizingAModelInPlaceOfAnother) {
   make_model();
   fs::create_directory(path("q"));

@@ -148,6 +148,8 @@ MlpProblem gpu_problem(Rng& rng, int64_t turn, Grouping grouping) {
   p.l = grouping == Grouping::kNone ? rng.integer(1, 2) : rng.integer(2, 6);
   p.hidden = 16 * rng.integer(4, 30);
   p.intermediate = 16 * rng.integer(4, 30);
+  if (p.x_transform.any()) p.x_transform = random_transform(rng, p.hidden);
+  if (p.h_transform.any()) p.h_transform = random_transform(rng, p.intermediate);
   for (Matrix* matrix : {&p.x, &p.y}) matrix->ld = 0;
   return p;
 }

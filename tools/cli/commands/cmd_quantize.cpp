@@ -2,10 +2,12 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 
 #include "checkpoint/safetensors.hpp"
+#include "tools/checkpoint_jobs/finished_shards.hpp"
 #include "tools/checkpoint_jobs/model_folder.hpp"
 #include "tools/checkpoint_jobs/output_set.hpp"
 #include "tools/checkpoint_jobs/quantization_config.hpp"
@@ -215,24 +217,80 @@ Status write_one_file(const QuantizeCommand& command, const checkpoint::TensorFi
   return {};
 }
 
+// The outputs of --resume depend on all of this.
+std::string job_of(const QuantizeCommand& command, const checkpoint::TensorFile& in,
+                   const checkpoint::QuantizeCheckpointOptions& options) {
+  Json job = {{"version", version()},
+              {"input", Json::parse(checkpoint::identity_of(in))},
+              {"convention", checkpoint::name_of(command.convention)},
+              {"tensors", command.tensors},
+              {"prefix", command.prefix},
+              {"include", command.include},
+              {"exclude", command.exclude},
+              {"separate_scales", command.separate_scales},
+              {"global_scale", command.global_scale},
+              {"four_over_six", command.four_over_six},
+              {"scale_layout", name_of(command.scale_layout)}};
+  job["calibrations"] = Json::array();
+  for (const checkpoint::Calibration& one : options.calibrations) {
+    const Expected<checkpoint::TensorFile> file = checkpoint::TensorFile::open(one.origin);
+    if (file) job["calibrations"].push_back(Json::parse(checkpoint::identity_of(*file)));
+  }
+  return job.dump(1) + "\n";
+}
+
+// One shard of the output under its name in `folder`. finished: where it lies already, or will for
+// the next run; null: no --resume. True: it was there.
+Expected<bool> write_shard(const checkpoint::TensorFile& in, const std::string& shard,
+                           const std::vector<std::string>& names,
+                           const checkpoint::QuantizationChoice& choice,
+                           const checkpoint::QuantizeCheckpointOptions& options,
+                           const checkpoint::FinishedShards* finished,
+                           checkpoint::StagedFolder& folder,
+                           checkpoint::QuantizeCheckpointReport& report, ShardIndex& index) {
+  Expected<checkpoint::TensorFile> out = checkpoint::TensorFile();
+  const Expected<bool> was_there = finished ? finished->find(shard, report) : Expected<bool>(false);
+  if (!was_there) return was_there;
+  if (*was_there) {
+    out = checkpoint::TensorFile::open(finished->path(shard));
+  } else {
+    const Expected<checkpoint::TensorFile> part = checkpoint::part_of(in, names);
+    if (!part) return part.status();
+    checkpoint::QuantizeCheckpointReport own;
+    checkpoint::QuantizeCheckpointReport& to = finished ? own : report;
+    out = checkpoint::quantize_chosen(*part, choice, options, to);
+    if (out && finished) {
+      DUALGEMM_TRY(finished->add(shard, *out, own));
+      if (const Expected<bool> there = finished->find(shard, report); !there) return there;
+    }
+  }
+  if (!out) return out.status();
+  for (const auto& [name, tensor] : out->tensors()) {
+    index.shards[shard].push_back(name);
+    index.bytes += static_cast<int64_t>(tensor.data.size());
+  }
+  const std::string path = folder.path(shard);
+  DUALGEMM_TRY(finished ? finished->put(shard, path) : checkpoint::write_safetensors(path, *out));
+  return *was_there;
+}
+
 // The same shards as the input's, one in memory at a time; `index` says what is in which.
 Status write_shards(const checkpoint::TensorFile& in, const checkpoint::QuantizationChoice& choice,
                     const checkpoint::QuantizeCheckpointOptions& options,
-                    checkpoint::StagedFolder& folder, checkpoint::QuantizeCheckpointReport& report,
-                    ShardIndex& index) {
+                    const checkpoint::FinishedShards* finished, checkpoint::StagedFolder& folder,
+                    checkpoint::QuantizeCheckpointReport& report, ShardIndex& index) {
   const auto shards = checkpoint::shards_of(in);
   if (!shards) return shards.status();
+  size_t there = 0;
   for (const auto& [shard, names] : *shards) {
-    const Expected<checkpoint::TensorFile> part = checkpoint::part_of(in, names);
-    if (!part) return part.status();
-    const Expected<checkpoint::TensorFile> out =
-        checkpoint::quantize_chosen(*part, choice, options, report);
-    if (!out) return out.status();
-    for (const auto& [name, tensor] : out->tensors()) {
-      index.shards[shard].push_back(name);
-      index.bytes += static_cast<int64_t>(tensor.data.size());
-    }
-    DUALGEMM_TRY(checkpoint::write_safetensors(folder.path(shard), *out));
+    const Expected<bool> was_there =
+        write_shard(in, shard, names, choice, options, finished, folder, report, index);
+    if (!was_there) return was_there.status();
+    there += *was_there ? 1 : 0;
+  }
+  if (there > 0) {
+    talk(fmt::format("went on where an interrupted run ended: {} of {} shards were there", there,
+                     shards->size()));
   }
   return {};
 }
@@ -250,8 +308,16 @@ Status write_folder(const QuantizeCommand& command, const checkpoint::TensorFile
   if (!folder) return folder.status();
   for (const std::string& left : folder->swept())
     talk("removed " + left + ", which an interrupted run left; starting anew");
+  std::optional<checkpoint::FinishedShards> finished;
+  if (command.resume) {
+    Expected<checkpoint::FinishedShards> opened =
+        checkpoint::FinishedShards::open(command.out, job_of(command, in, options));
+    if (!opened) return opened.status();
+    finished.emplace(*std::move(opened));
+  }
   ShardIndex index;
-  DUALGEMM_TRY(write_shards(in, choice, options, *folder, report, index));
+  DUALGEMM_TRY(
+      write_shards(in, choice, options, finished ? &*finished : nullptr, *folder, report, index));
   const bool has_index =
       index.shards.size() > 1 || checkpoint::is_shard_name(index.shards.begin()->first);
   if (is_folder(command.input) || has_index)
@@ -267,6 +333,7 @@ Status write_folder(const QuantizeCommand& command, const checkpoint::TensorFile
                                                      index.shards, index.bytes));
   }
   DUALGEMM_TRY(folder->commit(obsolete));
+  if (finished) finished->remove();
   if (!no_config.empty()) talk("config.json not written: " + no_config);
   return {};
 }
@@ -311,6 +378,11 @@ int execute(const QuantizeCommand& command) {
   const bool to_folder =
       is_folder(command.out) || command.out.ends_with('/') ||
       ((is_sharded || is_folder(command.input)) && !command.out.ends_with(".safetensors"));
+  if (command.resume && (!to_folder || command.check)) {
+    return fail_usage(Status::invalid("--resume", "given",
+                                      to_folder ? "not with --check, which reads all weights anew"
+                                                : "only where a folder is written"));
+  }
   std::vector<std::string> obsolete;
   const auto old = command.force ? checkpoint::OldModel::kReplaced : checkpoint::OldModel::kRefused;
   if (const Status status = to_folder ? checkpoint::check_model_folder(command.out, old, &obsolete)

@@ -122,6 +122,16 @@ Status check_layer_count(const checkpoint::TensorFile& file, const ConfigObject&
   return {};
 }
 
+// How many experts a token goes through; what config.json does not say stays 0.
+void read_experts(const ConfigObject& config, WeightsOfAToken& weights) {
+  for (const char* key : {"num_local_experts", "num_experts", "n_routed_experts"}) {
+    if (weights.experts == 0) (void)config.integer(key, weights.experts).ok();
+  }
+  for (const char* key : {"num_experts_per_tok", "num_experts_per_token", "top_k_experts"}) {
+    if (weights.experts_of_a_token == 0) (void)config.integer(key, weights.experts_of_a_token).ok();
+  }
+}
+
 std::string machine_text(const ModelReport& report) {
   std::string name = device_caps().name;
   int64_t memory =
@@ -146,10 +156,12 @@ std::string machine_text(const ModelReport& report) {
                               : report.bytes <= memory
                                   ? fmt::format("fits in its {}", format_bytes(memory))
                                   : fmt::format("does not fit in its {}", format_bytes(memory));
-  return fmt::format(
-      "on this machine, {}: {} ({}not linear {}), which {}; tokens a second: not "
-      "measured",
-      name, format_bytes(report.bytes), parts, format_bytes(report.bytes - linear), verdict);
+  WeightsOfAToken weights = report.of_a_token;
+  weights.expert_bytes = kinds[checkpoint::LayerKind::kExperts];
+  weights.dense_bytes = linear - weights.expert_bytes;
+  return fmt::format("on this machine, {}: {} ({}not linear {}), which {}; tokens a second: {}",
+                     name, format_bytes(report.bytes), parts, format_bytes(report.bytes - linear),
+                     verdict, tokens_a_second(name, weights));
 }
 
 Status read_config(const checkpoint::TensorFile& file, const std::string& folder,
@@ -159,7 +171,12 @@ Status read_config(const checkpoint::TensorFile& file, const std::string& folder
   const std::span<const std::byte> bytes = (*mapped)->bytes();
   const Expected<ConfigObject> config = ConfigObject::parse(
       {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, folder + "/config.json");
-  return config ? check_layer_count(file, *config, report) : config.status();
+  if (!config) return config.status();
+  read_experts(*config, report.of_a_token);
+  ConfigObject language;
+  DUALGEMM_TRY(config->object("text_config", language));
+  if (language.exists()) read_experts(language, report.of_a_token);
+  return check_layer_count(file, *config, report);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "checkpoint/linear_layers.hpp"
+#include "tools/cli/commands/token_rate.hpp"
 #include "tools/cli/print/json.hpp"
 
 namespace dualgemm::cli {
@@ -24,8 +25,9 @@ struct ModelReport {
   std::vector<std::string> notes;  // for people; the model is sound all the same
   std::vector<std::string> errors;
   std::vector<FormatCount> formats;
-  int64_t bytes = 0;    // of all tensors
-  std::string machine;  // one sentence
+  int64_t bytes = 0;           // of all tensors
+  WeightsOfAToken of_a_token;  // experts, as config.json has them
+  std::string machine;         // one sentence
 };
 
 // Nothing where no config.json lies beside the file: it is no model. Reads names, shapes and the

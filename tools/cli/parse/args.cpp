@@ -117,6 +117,9 @@ void add_quantize(CLI::App& app, QuantizeCommand& command) {
   sub->add_flag("--check", command.check, "print error statistics of every tensor");
   sub->add_flag("--force", command.force,
                 "replace the model that the folder holds, or the configs that lie beside the file");
+  sub->add_flag(
+      "--resume", command.resume,
+      "keep finished shards where a run is interrupted, and go on from those of one before");
   sub->add_flag("--json", command.json, "the report as JSON on stdout");
   bind_threads(sub, command.threads);
   bind_dry_run(sub, command.dry_run);

@@ -274,6 +274,7 @@ void group_options(CLI::App* app) {
       {"allow-nan", "Files"},
       {"out", "Files"},
       {"force", "Files"},
+      {"resume", "Files"},
       {"dry-run", kOutputGroup},
       {"min-rounds", "Timing"},
       {"max-rounds", "Timing"},

@@ -203,6 +203,47 @@ class FloatFiles:
         except InvalidArgument as error:
             raise FileError(f"{layer.module}.{error.argument}", error.observed, error.rule) from None
 
+    def load_fp8_experts(
+        self, model: nn.Module, layers: dict[str, LinearLayer], dtype: torch.dtype, device: torch.device
+    ) -> None:
+        """Every parameter of experts that is still missing and that the files hold as FP8 modules, decoded and rounded to
+        ``dtype``, with a warning."""
+        for name, parameter in list(model.named_parameters()):
+            parent, _, last = name.rpartition(".")
+            if parameter.device.type != "meta" or last not in ("gate_up_proj", "down_proj") or parameter.dim() != 3:
+                continue
+            for gate, up, down in _EXPERT_PARTS:
+                parts = (gate, up) if last == "gate_up_proj" else (down,)
+                modules = [[f"{parent}.{expert}.{part}" for part in parts] for expert in range(parameter.shape[0])]
+                found = [[layers.get(self.module_of(one)) for one in of_expert] for of_expert in modules]
+                if all(one is not None and one.format in ("fp8", "mxfp8") for of_expert in found for one in of_expert):
+                    self._put_fp8_experts(model, name, parameter, found, dtype, device)
+                    break
+
+    def _put_fp8_experts(
+        self,
+        model: nn.Module,
+        name: str,
+        parameter: Tensor,
+        found: list[list[Optional[LinearLayer]]],
+        dtype: torch.dtype,
+        device: torch.device,
+    ) -> None:
+        rows, columns = parameter.shape[1] // len(found[0]), parameter.shape[2]
+        made = torch.empty(parameter.shape, dtype=dtype)
+        for expert, of_expert in enumerate(found):
+            for place, layer in enumerate(of_expert):
+                assert layer is not None
+                blank = nn.Linear(columns, rows, bias=False, device="meta")
+                decoded = self.fp8_linear(blank, layer, torch.float32, torch.device("cpu")).decoded()
+                made[expert, place * rows : (place + 1) * rows] = decoded
+        warnings.warn(
+            f"{name}: experts in FP8, which this library does not multiply; decoded to {made.nbytes} bytes, rounded to "
+            f"{str(dtype).removeprefix('torch.')}",
+            stacklevel=6,
+        )
+        _put(model, name, made.to(device))
+
     def refused(self, name: str) -> Optional[str]:
         """Why a tensor of this name, which the files have, was not taken; None: they have none, or it was."""
         return self._refused.get(name)

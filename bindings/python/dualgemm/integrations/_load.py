@@ -265,6 +265,7 @@ def _load_checkpoint(
         loading.linears(files)
         loading.join_without_gate(without_gate)
         files.load_mxfp4(model, dtype, place, wide_mxfp4 == "refuse")
+        files.load_fp8_experts(model, {layer.module: layer for layer in checkpoint.linear_layers()}, dtype, place)
     model.tie_weights()
     loading.check_complete(folder, files)
     warn_left({name: f"matrix by matrix: {reason}" for name, reason in loading.plain_matrices.items()}, stacklevel=5)
