@@ -11,6 +11,7 @@
 #include "tools/checkpoint_jobs/element_types.hpp"
 #include "tools/checkpoint_jobs/expert_problem.hpp"
 #include "tools/checkpoint_jobs/stacked_weights.hpp"
+#include "tools/checkpoint_jobs/ungated_layer.hpp"
 
 namespace dualgemm::checkpoint {
 namespace {
@@ -19,24 +20,41 @@ namespace {
 struct Projections {
   MlpLayer layer;
   DownProjection down;
+  bool gated;
 };
+
+// Up, and Gate where there is one.
+Expected<MlpLayer> load_first(const TensorFile& file, const std::string& prefix,
+                              const std::optional<UngatedModules>& ungated,
+                              const LayerOptions& options) {
+  if (ungated) return load_ungated_up(file, ungated->up, options);
+  Expected<MlpLayer> layer = load_mlp_layer(file, prefix, options);
+  if (!layer) return layer;
+  DUALGEMM_TRY(check_runnable(*layer));
+  DUALGEMM_TRY(make_runnable(*layer));
+  return layer;
+}
 
 Expected<Projections> load_projections(const TensorFile& file, const std::string& prefix,
                                        const LayerOptions& options) {
-  Expected<MlpLayer> layer = load_mlp_layer(file, prefix, options);
+  const std::optional<UngatedModules> ungated =
+      options.expert ? find_ungated_expert(file, prefix, *options.expert)
+                     : find_ungated(file, prefix);
+  Expected<MlpLayer> layer = load_first(file, prefix, ungated, options);
   if (!layer) return layer.status();
-  DUALGEMM_TRY(check_runnable(*layer));
-  DUALGEMM_TRY(make_runnable(*layer));
-  Expected<DownProjection> down = load_down_projection(file, prefix, options);
+  LayerOptions alone = options;
+  alone.expert.reset();
+  Expected<DownProjection> down = ungated ? load_linear(file, ungated->down, alone)
+                                          : load_down_projection(file, prefix, options);
   if (!down) return down.status();
   DUALGEMM_TRY(make_runnable(*down));
   if (down->n != layer->k || down->k != layer->n) {
     return Status::error(StatusCode::kCorruptFile, down->down.tensor_name,
                          fmt::format("{} x {}", down->n, down->k),
-                         fmt::format("must be {} x {}, as gate and up are {} x {}", layer->k,
-                                     layer->n, layer->n, layer->k));
+                         fmt::format("must be {} x {}, as {} {} x {}", layer->k, layer->n,
+                                     ungated ? "up is" : "gate and up are", layer->n, layer->k));
   }
-  return Projections{*std::move(layer), *std::move(down)};
+  return Projections{*std::move(layer), *std::move(down), !ungated};
 }
 
 Status take_weights(const MlpProblem& problem, MlpFromFiles& out) {
@@ -46,10 +64,14 @@ Status take_weights(const MlpProblem& problem, MlpFromFiles& out) {
     return Status::error(StatusCode::kOverflow, out.prefix, fmt::format("{} experts", problem.l),
                          "their size must fit in 64 bits");
   }
-  for (verify::AlignedBytes* bytes : {&out.gate, &out.up, &out.down})
-    DUALGEMM_TRY(take_bytes("weights of the layer", codes, *bytes));
-  for (verify::AlignedBytes* bytes : {&out.gate_scales, &out.up_scales, &out.down_scales})
-    DUALGEMM_TRY(take_bytes("scales of the layer", codes / 8, *bytes));
+  for (verify::AlignedBytes* bytes : {&out.gate, &out.up, &out.down}) {
+    if (problem.gated || bytes != &out.gate)
+      DUALGEMM_TRY(take_bytes("weights of the layer", codes, *bytes));
+  }
+  for (verify::AlignedBytes* bytes : {&out.gate_scales, &out.up_scales, &out.down_scales}) {
+    if (problem.gated || bytes != &out.gate_scales)
+      DUALGEMM_TRY(take_bytes("scales of the layer", codes / 8, *bytes));
+  }
   return {};
 }
 
@@ -69,20 +91,25 @@ struct InputScales {
 
 Status append_expert(const Projections& one, int64_t expert, MlpFromFiles& out,
                      InputScales& scales) {
-  const auto& [layer, down] = one;
+  const auto& [layer, down, gated] = one;
   MlpProblem& problem = out.problem;
   if (expert == 0) {
+    problem.gated = gated;
     problem.hidden = layer.k;
     problem.intermediate = layer.n;
     DUALGEMM_TRY(take_weights(problem, out));
   }
   if (layer.n != problem.intermediate || layer.k != problem.hidden) {
-    return Status::error(StatusCode::kCorruptFile, layer.gate.tensor_name,
+    return Status::error(StatusCode::kCorruptFile, layer.up.tensor_name,
                          fmt::format("{} x {}", layer.n, layer.k),
                          "all experts of a layer must have the same shape");
   }
+  if (gated != problem.gated) {
+    return Status::error(StatusCode::kCorruptFile, layer.up.tensor_name,
+                         gated ? "a gate" : "no gate", "all experts of a layer must be alike");
+  }
   const MatrixShape first{layer.n, layer.k, layer.scale_layout};
-  DUALGEMM_TRY(append(layer.gate, first, expert, {&out.gate, &out.gate_scales}));
+  if (gated) DUALGEMM_TRY(append(layer.gate, first, expert, {&out.gate, &out.gate_scales}));
   DUALGEMM_TRY(append(layer.up, first, expert, {&out.up, &out.up_scales}));
   DUALGEMM_TRY(append(down.down, {down.n, down.k, down.scale_layout}, expert,
                       {&out.down, &out.down_scales}));
@@ -94,7 +121,7 @@ Status append_expert(const Projections& one, int64_t expert, MlpFromFiles& out,
   out.alpha_down.push_back(down.down.dequant_global_scale);
   scales.x.push_back(layer.dequant_input_scale);
   out.x_factors.push_back(layer.pre_quant_scale);
-  DUALGEMM_TRY(check_same_rotation(layer.gate.tensor_name, layer.hadamard, expert, out.x_hadamard));
+  DUALGEMM_TRY(check_same_rotation(layer.up.tensor_name, layer.hadamard, expert, out.x_hadamard));
   int64_t& h_hadamard = problem.h_transform.hadamard;
   DUALGEMM_TRY(check_same_rotation(down.down.tensor_name, down.hadamard, expert, h_hadamard));
   if (expert == 0) out.h_factors = down.pre_quant_scale;
@@ -111,7 +138,7 @@ void take_biases(MlpFromFiles& out) {
   if (out.bias_gate.empty() && out.bias_up.empty() && out.bias_down.empty()) return;
   const MlpProblem& p = out.problem;
   out.problem.bias = BiasType::kF32;
-  out.bias_gate.resize(static_cast<size_t>(p.l * p.intermediate));
+  if (p.gated) out.bias_gate.resize(static_cast<size_t>(p.l * p.intermediate));
   out.bias_up.resize(static_cast<size_t>(p.l * p.intermediate));
   out.bias_down.resize(static_cast<size_t>(p.l * p.hidden));
   out.notes.push_back("the layer has biases");
@@ -282,18 +309,18 @@ void attach(MlpFromFiles& out) {
   MlpBuffers& buffers = out.buffers;
   buffers.x = out.x.data();
   if (!out.x_scale.empty()) buffers.x_global_scale = out.x_scale.data();
-  buffers.gate = out.gate.data();
-  buffers.gate_scales = out.gate_scales.data();
+  const bool gated = out.problem.gated;
+  if (gated) buffers.gate = out.gate.data(), buffers.gate_scales = out.gate_scales.data();
   buffers.up = out.up.data();
   buffers.up_scales = out.up_scales.data();
   buffers.down = out.down.data();
   buffers.down_scales = out.down_scales.data();
   if (!out.h_factors.empty()) buffers.h_column_factors = out.h_factors.data();
-  buffers.alpha_gate_per_batch = out.alpha_gate.data();
+  if (gated) buffers.alpha_gate_per_batch = out.alpha_gate.data();
   buffers.alpha_up_per_batch = out.alpha_up.data();
   buffers.alpha_down_per_batch = out.alpha_down.data();
   if (out.problem.bias != BiasType::kNone) {
-    buffers.bias_gate = out.bias_gate.data();
+    if (gated) buffers.bias_gate = out.bias_gate.data();
     buffers.bias_up = out.bias_up.data();
     buffers.bias_down = out.bias_down.data();
   }
@@ -318,7 +345,9 @@ Expected<MlpFromFiles> open_mlp_problem(const LayerSource& source, const MlpRequ
     out.problem.quantize_x = request.quantize_x;
     out.problem.quantize_h = request.quantize_h;
     if (request.experts) {
-      const Expected<int64_t> experts = count_experts(*file, out.prefix);
+      const int64_t ungated = count_ungated_experts(*file, out.prefix);
+      const Expected<int64_t> experts =
+          ungated > 0 ? Expected<int64_t>(ungated) : count_experts(*file, out.prefix);
       if (!experts) return experts.status();
       Expected<std::vector<int64_t>> rows = read_expert_rows(request.expert_rows, *experts);
       if (!rows) return rows.status();

@@ -401,5 +401,81 @@ TEST_F(RunMlp, ActivationsThatDoNotFit) {
   EXPECT_TRUE(contains(result.err, "must be [..., K], K = 64"));
 }
 
+// Up and Down alone, by every name: H = act(up(x)). The same bits whichever names.
+TEST_F(RunMlp, WithoutAGate) {
+  experts_.emplace_back(rng_);
+  const Expert& one = experts_.front();
+  write_x();
+  std::vector<double> first;
+  for (const auto& [up, down] : {std::pair{"up_proj", "down_proj"}, {"fc1", "fc2"}, {"wi", "wo"}}) {
+    TensorFile file;
+    const std::string at = "model.layers.3.mixer.";
+    add_modelopt(file, at + up, one.up, {one.up_scale}, 0.0f);
+    add_modelopt(file, at + down, one.down, {one.down_scale}, 0.0f);
+    write(file);
+    const ProgramResult result =
+        run_mlp({"--prefix", "model.layers.3.mixer", "--act", "gelu_tanh"});
+    ASSERT_EQ(result.exit_code, 0) << result;
+    EXPECT_TRUE(contains(result.out, "\nup            ")) << result;
+    if (first.empty()) first = y();
+    EXPECT_EQ(y(), first);
+  }
+  // In double, from the codes; bf16 H has 2^-9 of itself.
+  const std::vector<double> up = decode(one.up, one.up_scale),
+                            down = decode(one.down, one.down_scale);
+  for (int64_t row = 0; row < kRows; ++row) {
+    std::vector<double> h(kIntermediate);
+    for (int64_t i = 0; i < kIntermediate; ++i) {
+      double sum = 0.0;
+      for (int64_t k = 0; k < kHidden; ++k)
+        sum +=
+            x_[static_cast<size_t>(row * kHidden + k)] * up[static_cast<size_t>(i * kHidden + k)];
+      h[static_cast<size_t>(i)] =
+          0.5 * sum * (1 + std::tanh(0.7978845608028654 * (sum + 0.044715 * sum * sum * sum)));
+    }
+    for (int64_t col = 0; col < kHidden; ++col) {
+      double want = 0.0, magnitude = 0.0;
+      for (int64_t i = 0; i < kIntermediate; ++i) {
+        const double term =
+            h[static_cast<size_t>(i)] * down[static_cast<size_t>(col * kIntermediate + i)];
+        want += term;
+        magnitude += std::abs(term);
+      }
+      ASSERT_NEAR(first[static_cast<size_t>(row * kHidden + col)], want, 0x1p-7 * magnitude + 1e-9);
+    }
+  }
+  const ProgramResult clamped =
+      run_mlp({"--prefix", "model.layers.3.mixer", "--act", "swiglu_oai"});
+  EXPECT_EQ(clamped.exit_code, 2) << clamped;  // is of two products
+}
+
+TEST_F(RunMlp, ExpertsWithoutAGate) {
+  TensorFile file;
+  for (int64_t e = 0; e < 3; ++e) {
+    experts_.emplace_back(rng_);
+    const std::string at = "backbone.layers.1.mixer.experts." + std::to_string(e) + ".";
+    add_modelopt(file, at + "up_proj", experts_.back().up, {experts_.back().up_scale}, 0.0f);
+    add_modelopt(file, at + "down_proj", experts_.back().down, {experts_.back().down_scale}, 0.0f);
+  }
+  write(file);
+  write_x();
+  write_text("rows.txt", "2 1 4");
+  ASSERT_EQ(run_mlp({"--prefix", "backbone.layers.1.mixer", "--experts", "--expert-tokens",
+                     path("rows.txt"), "--act", "sigmoid"})
+                .exit_code,
+            0);
+  const std::vector<double> all = y();
+  for (const auto& [expert, begin, rows] : {std::tuple{0, 0, 2}, {1, 2, 1}, {2, 3, 4}}) {
+    const ProgramResult alone = run_mlp({"--prefix", "backbone.layers.1.mixer", "--expert",
+                                         std::to_string(expert), "--act", "sigmoid"});
+    ASSERT_EQ(alone.exit_code, 0) << alone;
+    const std::vector<double> found = y();
+    for (int64_t i = begin * kHidden; i < (begin + rows) * kHidden; ++i) {
+      ASSERT_NEAR(all[static_cast<size_t>(i)], found[static_cast<size_t>(i)],
+                  1e-5 * std::abs(found[static_cast<size_t>(i)]) + 1e-7);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace dualgemm::test

@@ -92,7 +92,7 @@ void print_text(const RunCommand& command, const checkpoint::MlpFromFiles& layer
                               p.grouping == Grouping::kMasked ? " each" : "", p.hidden,
                               p.intermediate, stored(p.quantize_x), stored(p.quantize_h),
                               name_of(p.y.type), name_of(p.act.kind)));
-  line("gate and up", mlp.gate_up().config());
+  line(p.gated ? "gate and up" : "up", mlp.gate_up().config());
   line("down", mlp.down().config());
   line("workspace", format_bytes(mlp.workspace_bytes()));
   line("time", fmt::format("{:.3f} ms, once", outcome.seconds * 1e3));
@@ -111,6 +111,7 @@ void print_json(const RunCommand& command, const checkpoint::MlpFromFiles& layer
                {"intermediate", p.intermediate},
                {"experts", p.l},
                {"grouping", name_of(p.grouping)},
+               {"gated", p.gated},
                {"rows", layer.rows},
                {"quantize_x", p.quantize_x},
                {"quantize_h", p.quantize_h},
