@@ -23,6 +23,10 @@ void ask(const ModelQuantization& config, std::string_view module) {
     require(!text_of(*scheme).empty() || scheme->format == LinearFormat::kOther);
     require(agree(*scheme, *scheme));
   }
+  const auto rotation = config.hadamard_of(std::string(module));
+  require(!rotation || *rotation == 0 ||
+          (*rotation >= 16 && *rotation <= 256 && (*rotation & (*rotation - 1)) == 0));
+  require(!config.rotations().empty() || !config.is_rotation(module));
 }
 
 }  // namespace

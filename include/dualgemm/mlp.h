@@ -98,7 +98,8 @@ typedef struct dualgemm_mlp_buffers {
   const float* alpha_down_per_batch;
   float alpha_gate; /**< global scale of Gate, times a given one of X; default 1, as the others */
   float alpha_up;   /**< likewise of Up */
-  float alpha_down; /**< likewise of Down, times h_global_scale if H is quantised */
+  /** likewise of Down, times h_global_scale if H is quantised and has no transform of its own */
+  float alpha_down;
   float h_global_scale;  /**< quantize_h: dequantising; finite, > 0; default 1 */
   const void* bias_gate; /**< [l][intermediate] */
   const void* bias_up;
