@@ -34,6 +34,13 @@ def rows(gate: Tensor, up: Tensor) -> Tensor:
     return torch.cat([found, -found])
 
 
+def columns(count: int, device: torch.device) -> Tensor:
+    """[rows, count] of float32, a row for each magnitude, and the same with the other sign: what products would give."""
+    steps = torch.arange(count, device=device, dtype=torch.float32)
+    found = torch.stack([torch.sin(steps * (0.7 + 0.13 * index) + index) * size for index, size in enumerate(_MAGNITUDES)])
+    return torch.cat([found, -found])
+
+
 @contextlib.contextmanager
 def evaluated(module: nn.Module) -> Iterator[None]:
     """The module as it is used to infer: no dropout. Each part's mode is put back."""

@@ -182,6 +182,40 @@ def test_gate_and_up_keep_their_global_scales(engine: Any, kept_as: str) -> None
         torch.testing.assert_close(model.mlp(x), wanted, rtol=1e-5, atol=1e-6)
 
 
+def _class_named(name: str, forward: Any) -> type[nn.Module]:
+    return type(name, (nn.Module,), {"forward": forward})
+
+
+def test_what_the_forward_computes_is_asked(engine: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """Under the right name, and with the right source: a clamp at 30, a factor, gate for up."""
+
+    def clamped(self: Any, x: Tensor) -> Tensor:
+        gate, up = x.chunk(2, -1)
+        return nn.functional.silu(gate.clamp(max=30)) * up
+
+    def scaled(self: Any, x: Tensor) -> Tensor:
+        gate, up = x.chunk(2, -1)
+        return nn.functional.silu(gate) * up * 1.1
+
+    def swapped(self: Any, x: Tensor) -> Tensor:
+        up, gate = x.chunk(2, -1)
+        return nn.functional.silu(gate) * up
+
+    plugin.register()
+    for forward in (clamped, scaled, swapped):
+        model = Model(MLP(_class_named("SiluAndMul", forward)()))
+        layer, down = model.mlp.gate_up_proj, model.mlp.down_proj
+        with caplog.at_level(logging.INFO):
+            _load(engine, model)
+        assert "forward" not in vars(model.mlp) and "computes something else" in caplog.text
+        assert model.mlp.gate_up_proj is layer and model.mlp.down_proj is down
+        caplog.clear()
+    model = Model(MLP(_class_named("SiluAndMul", lambda self, x: 1 / 0)()))
+    with caplog.at_level(logging.INFO):
+        _load(engine, model)
+    assert "forward" not in vars(model.mlp) and "ZeroDivisionError" in caplog.text
+
+
 class GatedExpertMLP(MLP):
     def __init__(self, expert_gate: nn.Module | None) -> None:
         super().__init__()

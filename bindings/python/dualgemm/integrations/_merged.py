@@ -9,8 +9,9 @@ from collections.abc import Collection
 from typing import Any, Optional
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from .. import _probes as probes
 from .._errors import DualGemmError
 from .._explain import explain
 from .._products import glu, linear
@@ -76,6 +77,54 @@ def has_plain_forward(module: torch.nn.Module) -> bool:
         return is_plain_forward(inspect.getsource(type(module).forward), absent)
     except (OSError, TypeError):
         return False
+
+
+class _StandIn(nn.Module):
+    """In the place of a linear layer of an engine: notes what it gets, and answers what it is told. Other attributes are the
+    layer's own, for forwards that look at them."""
+
+    def __init__(self, layer: nn.Module, answer: Optional[Tensor]) -> None:
+        super().__init__()
+        self.answer, self.got = answer, []  # type: ignore[var-annotated]
+        self.__dict__["_layer"] = layer
+
+    def forward(self, x: Tensor, *_: Any, **__: Any) -> tuple[Tensor, None]:
+        self.got.append(x)
+        return (x if self.answer is None else self.answer), None
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(self.__dict__["_layer"], name)
+
+
+_COLUMNS = 64  # of gate and of up in what is asked
+
+
+def reason_of_forward(mlp: Any, dtype: torch.dtype = torch.bfloat16) -> Optional[str]:
+    """Why an engine's MLP may not be computed as down(silu(gate) * up); None: its own forward computes that, of rows of every
+    magnitude and sign, with stand-ins for its two products. So clamps, factors and norms between them show, whatever the
+    names and the source say."""
+    layer, down = mlp.gate_up_proj, mlp.down_proj
+    device = next((one.device for one in (*layer.parameters(), *layer.buffers())), torch.device("cpu"))
+    both = probes.columns(2 * _COLUMNS, device).to(dtype)
+    x = torch.zeros(both.shape[0], 16, dtype=dtype, device=device)
+    first, second = _StandIn(layer, both), _StandIn(down, None)
+    gate, up = both.float().chunk(2, -1)
+    try:
+        mlp.gate_up_proj, mlp.down_proj = first, second
+        with torch.no_grad():
+            found = probes.foreign("forward", mlp, x)
+        if [id(one) for one in first.got] != [id(x)] or len(second.got) != 1:
+            return "its forward calls gate_up_proj and down_proj otherwise than once, with its input"
+        name = type(mlp).__name__
+        probes.check(name, probes.distance(name, found, torch.nn.functional.silu(gate) * up))
+    except DualGemmError as error:
+        return str(error)
+    finally:
+        mlp.gate_up_proj, mlp.down_proj = layer, down
+    return None
 
 
 def reason_against(weight: Tensor, scales: Tensor, widths: Any) -> Optional[str]:

@@ -26,7 +26,7 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-from ._merged import gated, reason_against, side_by_side
+from ._merged import gated, reason_against, reason_of_forward, side_by_side
 
 _log = logging.getLogger("sglang.dualgemm")
 _METHOD = "sglang.srt.layers.quantization.modelopt_quant.ModelOptFp4LinearMethod"
@@ -56,6 +56,9 @@ def _mark(result: Any, mlp: Any, *arguments: Any, **named: Any) -> None:
             and getattr(layer, "bias", None) is None
             and is_known_forward(inspect.getsource(inspect.unwrap(type(mlp).forward)))
         )
+        if layer.dualgemm_wanted and (reason := reason_of_forward(mlp)) is not None:
+            layer.dualgemm_wanted = False
+            _log.info("dualgemm: an MLP left to SGLang: %s", reason)
     except Exception as error:  # whatever another version has changed, the engine must start
         _log.info("dualgemm: an MLP left to SGLang: %s: %s", type(error).__name__, error)
 

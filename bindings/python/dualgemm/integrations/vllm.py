@@ -15,7 +15,9 @@ VLLM_BATCH_INVARIANT=1 is obeyed. Mixtures of experts are left alone: vLLM choos
 enumeration (fused_moe/oracle/nvfp4.py) that takes none from outside. Weights loaded from vLLM's weight cache are processed
 already: left, too.
 
-Tested with vLLM 0.33.0's own loader and LlamaMLP on a CPU, in both formats, against its interface files, and on a stand-in
+What the MLP's forward computes is asked, too: rows of every magnitude, with stand-ins for its two products.
+
+Tested with the loader and LlamaMLP of vLLM 0.24.0 and 0.33.0 on a CPU, in both formats, against its interface files, and on a stand-in
 that has their names. Its engine has not been run with it, nor has any GPU; nothing has been measured.
 """
 
@@ -31,7 +33,7 @@ from torch import Tensor, nn
 
 from .._errors import printable
 from .._library import version
-from ._merged import gated, has_plain_forward, reason_against, side_by_side
+from ._merged import gated, has_plain_forward, reason_against, reason_of_forward, side_by_side
 
 _log = logging.getLogger("vllm.dualgemm")  # below vLLM's own logger, which has handlers
 _MARK = "_dualgemm_original"
@@ -115,7 +117,7 @@ def _reason_against(mlp: nn.Module) -> Optional[str]:
         return "a bias"
     if getattr(mlp.gate_up_proj, "gather_output", False):
         return "its output is gathered"
-    return None
+    return reason_of_forward(mlp)
 
 
 def _replaced_forward(mlp: Any, layer: nn.Module, kernel: _Kernel) -> Any:
