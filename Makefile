@@ -2,6 +2,7 @@
 # make test    every test but those of CUTLASS's kernels: make test-cutlass, which fetches and compiles them
 # make asan | tsan   the tests under AddressSanitizer and UndefinedBehaviorSanitizer, or under ThreadSanitizer
 # make wheel   the Python package, in dist/; make test-python builds and tests it
+# make test-engines   vLLM's server on a CPU, on this library: docs/engines.md
 # make test-ptxsim-peers   kernels of Triton and CUTLASS in ptxsim: ptxsim/docs/evidence.md
 # make bench   the speed table: ratios to this machine's peaks and to OpenBLAS
 # make check   format, architecture, documents, plain words, Python's rules and types, clang-tidy
@@ -21,7 +22,7 @@ packages = build test sanitize bench check
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 configure := cmake --preset default --log-level=WARNING
 
-.PHONY: run test test-cutlass asan tsan wheel test-python test-ptxsim-peers bench check format fuzz build install submission deps clean
+.PHONY: run test test-cutlass asan tsan wheel test-python test-ptxsim-peers bench check format fuzz build install submission deps clean test-engines
 
 # Only what it runs: the command and the library in it.
 run: packages := build
@@ -50,6 +51,9 @@ wheel test-python: deps
 	@$(configure)
 	@cmake --build --preset default --target dualgemm dualgemm_checkpoint_shared dualgemm_cli
 	@scripts/$(if $(filter wheel,$@),build_wheel,test_python)
+
+test-engines: wheel
+	@scripts/test_engines
 
 test-ptxsim-peers: packages := build python
 test-ptxsim-peers: deps

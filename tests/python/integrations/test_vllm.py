@@ -216,6 +216,50 @@ def test_what_the_forward_computes_is_asked(engine: Any, caplog: pytest.LogCaptu
     assert "forward" not in vars(model.mlp) and "ZeroDivisionError" in caplog.text
 
 
+def test_linear_layers_on_a_cpu(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where vLLM raises, or asks for Marlin's by its name; everywhere else its own answer stays."""
+
+    def refuse(use_a16: bool = False) -> Any:
+        raise ValueError("Forced NVFP4 kernel MarlinNvFp4LinearKernel is not supported")
+
+    class Base:
+        def __init__(self, config: Any) -> None:
+            assert self.is_supported()[0] and self.can_implement(config)[0]  # type: ignore[attr-defined]
+
+    package: Any = types.ModuleType("vllm.model_executor.kernels.linear")
+    package.init_nvfp4_linear_kernel, package.MarlinNvFp4LinearKernel = refuse, object
+    inner: Any = types.ModuleType("vllm.model_executor.kernels.linear.nvfp4")
+    inner.NvFp4LinearKernel, inner.NvFp4LinearLayerConfig = Base, object
+    user: Any = types.ModuleType("vllm.model_executor.layers.quantization.modelopt")
+    user.init_nvfp4_linear_kernel, user.MarlinNvFp4LinearKernel = refuse, object
+    on_cpu = [True]
+    platforms: Any = types.ModuleType("vllm.platforms")
+    platforms.current_platform = types.SimpleNamespace(is_cpu=lambda: on_cpu[0])
+    for module in (package, inner, user, platforms):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    sys.modules["vllm.envs"].VLLM_BATCH_INVARIANT = False  # type: ignore[attr-defined]
+    plugin.register()
+    plugin.register()
+    for module in (package, user):
+        kernel = module.init_nvfp4_linear_kernel(use_a16=True)
+        assert type(kernel).__name__ == module.MarlinNvFp4LinearKernel.__name__ == "DualGemmNvFp4LinearKernel"
+    layer = Merged()
+    kernel.process_weights_after_loading(layer)
+    x, bias = torch.randn(2, 5, HIDDEN), torch.randn(2 * N)
+    w = dualgemm.dequantize(dualgemm.QuantizedTensor(layer.weight.data, layer.weight_scale.data, torch.tensor([0.01])))
+    torch.testing.assert_close(kernel.apply_weights(layer, x, bias), x @ w.T + bias, rtol=1e-4, atol=1e-4)
+    layer.weight_scale = nn.Parameter(layer.weight_scale.data[:-1], requires_grad=False)
+    with pytest.raises(ValueError, match="dualgemm: weight"):
+        kernel.process_weights_after_loading(layer)
+    on_cpu[0] = False
+    with pytest.raises(ValueError, match="Marlin"):
+        package.init_nvfp4_linear_kernel()
+    on_cpu[0] = True
+    monkeypatch.setenv("DUALGEMM_VLLM", "0")
+    with pytest.raises(ValueError, match="Marlin"):
+        package.init_nvfp4_linear_kernel()
+
+
 class GatedExpertMLP(MLP):
     def __init__(self, expert_gate: nn.Module | None) -> None:
         super().__init__()

@@ -10,6 +10,9 @@ dualgemm.linear().
 vLLM keeps compiled models on disk. That the plug-in acts, and its version, is a part of their key: neither finds what was
 compiled for the other.
 
+On a CPU, for which vLLM has no NVFP4 kernel, every NVFP4 linear layer runs on this library (_vllm_linear.py): dense models of
+compressed-tensors and ModelOpt are served, with activations in 16 bits.
+
 Everything else is left as it is, with one line in the log saying why; so is all of vLLM with DUALGEMM_VLLM=0.
 VLLM_BATCH_INVARIANT=1 is obeyed. Mixtures of experts are left alone: vLLM chooses their NVFP4 kernels from a fixed
 enumeration (fused_moe/oracle/nvfp4.py) that takes none from outside. Weights loaded from vLLM's weight cache are processed
@@ -34,6 +37,7 @@ from torch import Tensor, nn
 from .._errors import printable
 from .._library import version
 from ._merged import gated, has_plain_forward, reason_against, reason_of_forward, side_by_side
+from ._vllm_linear import offer
 
 _log = logging.getLogger("vllm.dualgemm")  # below vLLM's own logger, which has handlers
 _MARK = "_dualgemm_original"
@@ -224,6 +228,10 @@ def register() -> None:
     except Exception as error:  # an import of a changed vLLM may raise anything
         _log.info("dualgemm: not used: %s: %s", type(error).__name__, error)
         return
+    try:
+        offer(_MARK, _is_on)
+    except Exception as error:
+        _log.info("dualgemm: linear layers on a CPU are left to vLLM: %s: %s", type(error).__name__, error)
     for module, original in zip(modules, originals):
         if not hasattr(original, _MARK):
             setattr(module, _FUNCTION, _around(original))
