@@ -112,6 +112,7 @@ def _real(module: nn.Module, dtype: torch.dtype) -> None:
 
 
 def _fill_linear(name: str, to: nn.Linear, source: nn.Module, dtype: torch.dtype) -> None:
+    bias: Optional[Tensor]
     if isinstance(source, nn.Linear):
         to.weight.copy_(source.weight)
         bias = source.bias
@@ -245,8 +246,9 @@ class _Written:
         if isinstance(source, PackedModule):
             self.matrix(name, _one(name, source))
             return
-        weight = source.decoded() if isinstance(source, FP8Linear) else source.weight.detach()
-        self.tensors[f"{name}.weight"] = weight.to("cpu", dtype)  # type: ignore[operator]
+        floats: Any = source  # any layer with a weight
+        weight = source.decoded() if isinstance(source, FP8Linear) else floats.weight.detach()
+        self.tensors[f"{name}.weight"] = weight.to("cpu", dtype)
         if (bias := getattr(source, "bias", None)) is not None:
             self.tensors[f"{name}.bias"] = bias.detach().to("cpu", dtype)
 

@@ -37,7 +37,7 @@ def _is_cpu() -> bool:
 def kernel_class(base: Any) -> Any:
     """A kernel of vLLM's interface, NvFp4LinearKernel."""
 
-    class DualGemmNvFp4LinearKernel(base):  # type: ignore[misc]
+    class DualGemmNvFp4LinearKernel(base):
         @classmethod
         def is_supported(cls, compute_capability: Optional[int] = None) -> tuple[bool, Optional[str]]:
             return (True, None) if _is_cpu() else (False, "it is for CPUs")
