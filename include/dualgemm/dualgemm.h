@@ -171,6 +171,12 @@ typedef struct dualgemm_problem {
   int64_t up_column;
   int32_t combine;  /**< default DUALGEMM_COMBINE_GLU */
   int32_t residual; /**< 0 or 1; 1: side by side; buffers.residual is added last; D is not E2M1 */
+  /**
+   * Contiguous groups: A has so many rows, and row i of the products is row buffers.a_row_index[i]
+   * of them, as a token's is of several experts. Scales of A, swizzled ones, too, are those of one
+   * matrix. 0, the default: A has m rows, in order.
+   */
+  int64_t a_rows;
 } dualgemm_problem;
 
 /** Weights that dualgemm_prepare() brought into a strategy's own order. */
@@ -221,7 +227,8 @@ typedef struct dualgemm_buffers {
   float alpha_up;   /**< dequantising global scale of A times that of Up; default 1 */
   const float* alpha_gate_per_batch; /**< optional [l]; replaces alpha_gate */
   const float* alpha_up_per_batch;   /**< optional [l]; replaces alpha_up */
-  /** contiguous groups: [l+1], first 0, last m, non-decreasing; cuda: read and cut on the device */
+  /** contiguous groups: [l+1], first 0, last at most m (rows from there on are of no expert),
+   *  non-decreasing; cuda: read and cut on the device */
   const int32_t* expert_offsets;
   const int32_t* expert_rows; /**< masked groups: [l], each 0 .. m; cuda: likewise */
   void* d;
@@ -256,6 +263,8 @@ typedef struct dualgemm_buffers {
    * of m rows. Rows of one expert should follow each other.
    */
   const int32_t* row_experts;
+  /** Required when the problem has a_rows, else null: [m], each 0 .. a_rows - 1; cuda: cut to that */
+  const int32_t* a_row_index;
 } dualgemm_buffers;
 
 /** Wishes for the plan. Minimum struct_size: 16. All defaults are 0. */

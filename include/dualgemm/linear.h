@@ -49,6 +49,7 @@ typedef struct dualgemm_linear_problem {
   /** Default DUALGEMM_IDENTITY, also where struct_size ends before it. Not one of the two SwiGLU
    *  kinds: silu(x) is x * sigmoid(x), before the residual is added. */
   dualgemm_activation act;
+  int64_t a_rows; /**< as in dualgemm_problem */
 } dualgemm_linear_problem;
 
 /**
@@ -75,6 +76,7 @@ typedef struct dualgemm_linear_buffers {
   const dualgemm_prepared* prepared;
   const dualgemm_prepared_view* prepared_view;
   void* stream;
+  const int32_t* a_row_index; /**< a_rows > 0: [m]; else null */
 } dualgemm_linear_buffers;
 
 DUALGEMM_API dualgemm_status dualgemm_linear_problem_init(dualgemm_linear_problem* problem,

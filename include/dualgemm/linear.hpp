@@ -36,6 +36,7 @@ struct LinearProblem {
   bool residual = false;            // LinearBuffers::residual is added, in FP32 and last
   // The factor that one product gives: silu is x*sigmoid(x). Not one of the two SwiGLU kinds.
   Activation act{.kind = ActivationKind::kIdentity};
+  int64_t a_rows = 0;  // as Problem::a_rows
   bool operator==(const LinearProblem&) const = default;
 };
 
@@ -53,6 +54,7 @@ struct LinearBuffers {
   const int32_t* expert_offsets = nullptr;
   const int32_t* expert_rows = nullptr;
   const int32_t* row_experts = nullptr;
+  const int32_t* a_row_index = nullptr;
   void* d = nullptr;
   uint8_t* d_scales = nullptr;
   float d_global_scale = 1.0f;

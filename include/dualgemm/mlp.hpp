@@ -7,6 +7,12 @@
 //
 // or, with MlpProblem::gated = false, H[l] = act(alpha_up * X[l] * Up[l]^T + bias_up[l]).
 //
+// With top_k > 0 a whole mixture of experts, from a router's ids to the weighted sum, E[e] being the
+// Y of expert e above:
+//
+//   Y[t] = sum over j of topk_weights[t][j] * E[topk_ids[t][j]] + residual[t]
+//   X, Y: m x hidden    topk_ids, topk_weights: m x top_k
+//
 //   // prologue: mlp_operands             (m, hidden, intermediate, and where the operands lie)
 //   dualgemm::MlpProblem problem{.m = m, .hidden = hidden, .intermediate = intermediate};
 //   dualgemm::MlpBuffers buffers{.x = x, .gate = gate, .gate_scales = gate_scales, .up = up,
@@ -21,8 +27,11 @@
 //   if (!status.ok()) return report(status.message());
 //
 // At most four steps: X is quantised or transformed where that is wanted, the dual product with H
-// as its D, H transformed, and the product of linear.hpp. Nothing synchronises: on kCuda run()
-// enqueues and may be recorded in a graph; counts of experts' rows are read when the kernels run.
+// as its D, H transformed, and the product of linear.hpp. With top_k two more: the ids are sorted in
+// front of the products, and the rows summed up behind them (experts.hpp). A token is quantised or
+// transformed once, and its row is read by index for each of its experts; Blackwell's kernels, which
+// copy whole tiles of X, get rows that were gathered. Nothing synchronises: on kCuda run() enqueues
+// and may be recorded in a graph; ids and counts of experts' rows are read when the kernels run.
 #pragma once
 
 #include <cstdint>
@@ -58,6 +67,15 @@ struct MlpProblem {
   // rotations. With an h_transform H is stored in x.type first; quantize_h then finds a scale for
   // each of its rows, and h_global_scale is of no account.
   RowTransform x_transform{}, h_transform{};
+  // A mixture's experts: ids that a token has; 0: none, rows are as `grouping` says. Then m counts
+  // tokens, l experts, grouping is kNone, x_scaling is not kGivenPerBatch, and `residual` is added
+  // to the sum, as a shared expert's Y. What Down gives is rounded to y.type before it is summed up.
+  int64_t top_k = 0;
+  // The next three: as RoutingProblem's.
+  int64_t named_experts = 0;
+  bool wide_ids = false;
+  DataType weights_type = DataType::kF32;
+  bool weights_on_input = false;  // the weights are factors of Gate's and Up's products, not of Y
   bool operator==(const MlpProblem&) const = default;
 };
 
@@ -89,6 +107,10 @@ struct MlpBuffers {
   const int32_t* expert_offsets = nullptr;
   const int32_t* expert_rows = nullptr;
   const int32_t* row_experts = nullptr;
+  // top_k: as RoutingBuffers' ids, expert_map and weights (null: 1). Ids of no expert add nothing.
+  const void* topk_ids = nullptr;
+  const int32_t* expert_map = nullptr;
+  const void* topk_weights = nullptr;
   void* y = nullptr;
   const PreparedView* prepared_gate_up = nullptr;  // GatedMlp::gate_up()'s, instead of Gate and Up
   const PreparedView* prepared_down = nullptr;     // GatedMlp::down()'s

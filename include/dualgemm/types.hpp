@@ -111,6 +111,10 @@ struct Problem {
   int64_t up_column = 0;  // kGlu: 0
   // Side by side: Buffers::residual is added, in FP32 and last. d is not kE2M1.
   bool residual = false;
+  // kContiguous: A has so many rows, at least 1, and row i of the products is row
+  // Buffers::a_row_index[i] of them, as a token's is of several experts. Scales of A, swizzled ones,
+  // too, are those of one matrix. 0: A has m rows, in order.
+  int64_t a_rows = 0;
   bool operator==(const Problem&) const = default;
 };
 
@@ -165,9 +169,10 @@ struct Buffers {
   float alpha_up = 1.0f;
   const float* alpha_gate_per_batch = nullptr;  // optional [l]; replaces alpha_gate
   const float* alpha_up_per_batch = nullptr;    // optional [l]; replaces alpha_up
-  // kContiguous: [l+1], first 0, last m, non-decreasing. kMasked: [l], each 0 .. m. kCuda: read on
-  // the device when the kernels run, and cut so that no other number leads outside the arrays, if
-  // swizzled scales of A are as large as operand_sizes() says.
+  // kContiguous: [l+1], first 0, last at most m, non-decreasing; rows from the last on belong to no
+  // expert: they are not read, and nothing of them is written. kMasked: [l], each 0 .. m. kCuda:
+  // read on the device when the kernels run, and cut so that no other number leads outside the
+  // arrays, if swizzled scales of A are as large as operand_sizes() says.
   const int32_t* expert_offsets = nullptr;
   const int32_t* expert_rows = nullptr;
   void* d = nullptr;
@@ -194,6 +199,9 @@ struct Buffers {
   // of m rows. Rows of one expert should follow each other: a tile does not cross from one expert
   // to another.
   const int32_t* row_experts = nullptr;
+  // Required when the problem has a_rows, else null: [m], each 0 .. a_rows - 1, also of rows of no
+  // expert. kCuda: cut to that range. a_row_scale is of the products' rows, [m], all the same.
+  const int32_t* a_row_index = nullptr;
 };
 
 // Names as the command line spells them ("e2m1", "swizzled_128x4", "swiglu_oai", "two_pass",

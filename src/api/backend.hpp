@@ -6,7 +6,9 @@
 #include <memory>
 #include <span>
 
+#include "core/gather.hpp"
 #include "core/quantize_problem.hpp"
+#include "dualgemm/experts.hpp"
 #include "dualgemm/types.hpp"
 #include "plan/strategy.hpp"
 
@@ -65,6 +67,12 @@ class Backend {
                             int threads) const = 0;
   virtual Status convert_scales(const core::ResolvedConversion& conversion, const uint8_t* src,
                                 uint8_t* dst, void* stream) const = 0;
+  virtual Status route_tokens(const RoutingProblem& problem,
+                              const RoutingBuffers& buffers) const = 0;
+  // For what cannot read rows by index; the CPU can.
+  virtual Status gather_rows(const core::Gather& gather, void* stream) const = 0;
+  virtual Status combine_tokens(const CombineProblem& problem, const CombineBuffers& buffers,
+                                int threads) const = 0;
 };
 
 const Backend& cpu_backend() noexcept;

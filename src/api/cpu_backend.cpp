@@ -7,6 +7,7 @@
 #include "api/reference_strategy.hpp"
 #include "core/aligned_bytes.hpp"
 #include "core/int_math.hpp"
+#include "core/routing.hpp"
 #include "core/row_transform.hpp"
 #include "cpu/device_caps.hpp"
 #include "cpu/strategies.hpp"
@@ -82,6 +83,16 @@ class CpuBackend final : public Backend {
                         uint8_t* dst, void*) const override {
     core::convert_scales_on_cpu(conversion, src, dst);
     return {};
+  }
+  Status route_tokens(const RoutingProblem& problem, const RoutingBuffers& buffers) const override {
+    return core::route_on_cpu(problem, buffers);
+  }
+  Status gather_rows(const core::Gather&, void*) const override {
+    return Status::error(StatusCode::kInternal, "gather", "on the CPU", "is never planned");
+  }
+  Status combine_tokens(const CombineProblem& problem, const CombineBuffers& buffers,
+                        int threads) const override {
+    return core::combine_on_cpu(problem, buffers, threads);
   }
 };
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cuda/kernels/convert/quantize.hpp"
+#include "cuda/kernels/experts/routing.hpp"
 #include "cuda/runtime/device_memory.hpp"
 #include "cuda/runtime/kernel_launch.hpp"
 #include "cuda/runtime/pointers.hpp"
@@ -64,7 +65,7 @@ class CudaBackend final : public Backend {
     // Where a handle's own memory lies is known.
     const bool owned = buffers.prepared != nullptr && !buffers.prepared->empty() &&
                        buffers.prepared->impl()->memory != nullptr;
-    const std::array<cuda::NamedPointer, 19> pointers{{
+    const std::array<cuda::NamedPointer, 20> pointers{{
         {"a", buffers.a},
         {"a_scales", buffers.a_scales},
         {"a_row_scale", buffers.a_row_scale},
@@ -73,6 +74,7 @@ class CudaBackend final : public Backend {
         {"expert_offsets", buffers.expert_offsets},
         {"expert_rows", buffers.expert_rows},
         {"row_experts", buffers.row_experts},
+        {"a_row_index", buffers.a_row_index},
         {"gate", weight(buffers.gate)},
         {"gate_scales", weight(buffers.gate_scales)},
         {"up", weight(buffers.up)},
@@ -136,6 +138,18 @@ class CudaBackend final : public Backend {
     DUALGEMM_TRY(check_gpu());
     return enqueue_all(cuda::convert_scales_launches(conversion, src, dst), stream);
   }
+  Status route_tokens(const RoutingProblem& problem, const RoutingBuffers& buffers) const override {
+    DUALGEMM_TRY(check_gpu());
+    return enqueue_all(cuda::route_launches(problem, buffers), buffers.stream);
+  }
+  Status gather_rows(const core::Gather& gather, void* stream) const override {
+    return enqueue_all(cuda::gather_launches(gather), stream);
+  }
+  Status combine_tokens(const CombineProblem& problem, const CombineBuffers& buffers,
+                        int) const override {
+    DUALGEMM_TRY(check_gpu());
+    return enqueue_all(cuda::combine_launches(problem, buffers), buffers.stream);
+  }
 
  private:
   // One that these kernels run on.
@@ -195,6 +209,13 @@ class CudaBackend final : public Backend {
   }
   Status convert_scales(const core::ResolvedConversion&, const uint8_t*, uint8_t*,
                         void*) const override {
+    return not_in_this_build();
+  }
+  Status route_tokens(const RoutingProblem&, const RoutingBuffers&) const override {
+    return not_in_this_build();
+  }
+  Status gather_rows(const core::Gather&, void*) const override { return not_in_this_build(); }
+  Status combine_tokens(const CombineProblem&, const CombineBuffers&, int) const override {
     return not_in_this_build();
   }
 };

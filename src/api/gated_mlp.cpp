@@ -1,8 +1,10 @@
 // GatedMlp: the steps of mlp_parts.hpp, planned together and run one after the other.
 #include <fmt/format.h>
 
+#include <optional>
 #include <string>
 
+#include "api/backend.hpp"
 #include "api/checked_run.hpp"
 #include "api/guarded.hpp"
 #include "api/mlp_checks.hpp"
@@ -46,6 +48,15 @@ std::string type_of(bool quantized, DataType type) {
   return quantized ? std::string("nvfp4") : name_of(type);
 }
 
+// X by index where that takes no other kernel.
+Expected<Plan> plan_gate_up(const MlpProblem& problem, const PlanOptions& options) {
+  Expected<Plan> by_index = make_plan(api::gate_up_problem_of(problem), options);
+  if (!api::is_routed(problem)) return by_index;
+  Expected<Plan> gathered = make_plan(api::gate_up_problem_of(problem, false), options);
+  const bool same = by_index && gathered && by_index->isa == gathered->isa;
+  return same || !gathered ? std::move(by_index) : std::move(gathered);
+}
+
 // Without a gate both operands are halves of Up.
 Status renamed_of_gate_up(const MlpProblem& problem, const Status& status, api::Renamed also) {
   if (problem.gated) return api::renamed(status, {also});
@@ -55,6 +66,86 @@ Status renamed_of_gate_up(const MlpProblem& problem, const Status& status, api::
                                {"alpha_gate_per_batch", "alpha_up_per_batch"},
                                {"bias_gate", "bias_up"}});
 }
+
+struct Products {
+  api::CheckedRun gate_up, down;
+};
+
+// The steps of one call.
+class Call {
+ public:
+  Call(const GatedMlp& mlp, const MlpBuffers& buffers, void* workspace)
+      : mlp_(mlp),
+        problem_(mlp.problem()),
+        buffers_(buffers),
+        workspace_(workspace),
+        places_(api::workspace_of(problem_, mlp.gate_up(), mlp.down())),
+        same_{.device = mlp.device(), .threads = mlp.gate_up().threads, .trusted_pointers = true} {}
+
+  Expected<Products> check_products() const {
+    auto* const bytes = static_cast<uint8_t*>(workspace_);
+    const auto gate_up = api::check_run(
+        mlp_.gate_up(),
+        api::gate_up_buffers_of(problem_, buffers_, places_, workspace_, by_index()),
+        bytes + places_.gate_up, mlp_.gate_up().workspace_bytes);
+    if (!gate_up)
+      return renamed_of_gate_up(problem_, gate_up.status(), {"prepared", "prepared_gate_up"});
+    const auto down =
+        api::check_run(mlp_.down(),
+                       dual_buffers(api::down_problem_of(problem_),
+                                    api::down_buffers_of(problem_, buffers_, places_, workspace_)),
+                       bytes + places_.down, mlp_.down().workspace_bytes);
+    if (!down) return api::renamed(down.status(), {{"prepared", "prepared_down"}});
+    return Products{*gate_up, *down};
+  }
+
+  Status prepare_x() const {
+    if (problem_.quantize_x) {
+      return api::renamed(
+          quantize(api::quantize_problem_of(problem_),
+                   api::quantize_buffers_of(problem_, buffers_, places_, workspace_), same_),
+          {{"global", "x_global"}});
+    }
+    if (!api::stores_x(problem_)) return {};
+    return transform_rows(api::transform_x_problem_of(problem_),
+                          api::transform_x_buffers_of(buffers_, places_, workspace_), same_);
+  }
+
+  Status route() const {
+    DUALGEMM_TRY(route_tokens(api::routing_problem_of(problem_),
+                              api::routing_buffers_of(problem_, buffers_, places_, workspace_),
+                              same_));
+    if (by_index()) return {};
+    for (const core::Gather& gather : api::gathers_of(problem_, buffers_, places_, workspace_))
+      DUALGEMM_TRY(api::backend_of(mlp_.device()).gather_rows(gather, buffers_.stream));
+    return {};
+  }
+
+  Status prepare_h() const {
+    if (api::quantizes_h_apart(problem_)) {
+      return quantize(api::quantize_h_problem_of(problem_),
+                      api::quantize_h_buffers_of(problem_, buffers_, places_, workspace_), same_);
+    }
+    if (!problem_.h_transform.any()) return {};
+    return transform_rows(api::transform_h_problem_of(problem_),
+                          api::transform_h_buffers_of(buffers_, places_, workspace_), same_);
+  }
+
+  Status combine() const {
+    return combine_tokens(api::combine_problem_of(problem_),
+                          api::combine_buffers_of(problem_, buffers_, places_, workspace_), same_);
+  }
+
+ private:
+  bool by_index() const { return mlp_.gate_up().problem.a_rows > 0; }
+
+  const GatedMlp& mlp_;
+  const MlpProblem& problem_;
+  const MlpBuffers& buffers_;
+  void* workspace_;
+  const api::MlpWorkspace places_;
+  const ExecutionOptions same_;  // the arrays of the steps beside the products have been looked at
+};
 
 }  // namespace
 
@@ -76,7 +167,7 @@ Expected<GatedMlp> GatedMlp::plan(const MlpProblem& problem, const PlanOptions& 
     DUALGEMM_TRY(api::check_problem(problem));
     GatedMlp mlp;
     mlp.problem_ = problem;
-    Expected<Plan> gate_up = make_plan(api::gate_up_problem_of(problem), options);
+    Expected<Plan> gate_up = plan_gate_up(problem, options);
     if (!gate_up) return gate_up.status();
     Expected<Plan> down = make_plan(api::down_problem_of(problem), options);
     if (!down) return down.status();
@@ -106,43 +197,29 @@ Status GatedMlp::run(const MlpBuffers& buffers, void* workspace, int64_t workspa
     DUALGEMM_TRY(api::check_workspace(workspace, workspace_bytes, workspace_bytes_));
     DUALGEMM_TRY(
         api::check_arrays(problem_, buffers, gate_up_.prepared, workspace, workspace_bytes_));
-    const api::MlpWorkspace places = api::workspace_of(problem_, gate_up_, down_);
-    auto* const bytes = static_cast<uint8_t*>(workspace);
-    const auto gate_up =
-        api::check_run(gate_up_, api::gate_up_buffers_of(problem_, buffers, places, workspace),
-                       bytes + places.gate_up, gate_up_.workspace_bytes);
-    if (!gate_up)
-      return renamed_of_gate_up(problem_, gate_up.status(), {"prepared", "prepared_gate_up"});
-    const auto down =
-        api::check_run(down_,
-                       dual_buffers(api::down_problem_of(problem_),
-                                    api::down_buffers_of(problem_, buffers, places, workspace)),
-                       bytes + places.down, down_.workspace_bytes);
-    if (!down) return api::renamed(down.status(), {{"prepared", "prepared_down"}});
+    const Call call{*this, buffers, workspace};
+    const bool routed = api::is_routed(problem_);
+    // On the CPU the experts' rows are looked at, which are there when ids have been routed.
+    std::optional<Expected<Products>> products;
+    if (!routed) {
+      products.emplace(call.check_products());
+      if (!*products) return products->status();
+    }
     if (problem_.m == 0) return {};  // experts without any token
     if (!gate_up_.trusted_pointers)
       DUALGEMM_TRY(api::check_places(gate_up_.device, problem_, buffers, workspace));
-    // The arrays of the steps beside the products have been looked at.
-    const ExecutionOptions same{
-        .device = gate_up_.device, .threads = gate_up_.threads, .trusted_pointers = true};
-    if (problem_.quantize_x) {
-      const QuantizeBuffers x = api::quantize_buffers_of(problem_, buffers, places, workspace);
-      DUALGEMM_TRY(api::renamed(quantize(api::quantize_problem_of(problem_), x, same),
-                                {{"global", "x_global"}}));
-    } else if (api::stores_x(problem_)) {
-      DUALGEMM_TRY(transform_rows(api::transform_x_problem_of(problem_),
-                                  api::transform_x_buffers_of(buffers, places, workspace), same));
+    DUALGEMM_TRY(call.prepare_x());
+    if (routed) {
+      DUALGEMM_TRY(call.route());
+      products.emplace(call.check_products());
+      if (!*products) return products->status();
     }
-    DUALGEMM_TRY(renamed_of_gate_up(problem_, api::run_checked(*gate_up, nullptr), {"a", "x"}));
-    if (api::quantizes_h_apart(problem_)) {
-      DUALGEMM_TRY(quantize(api::quantize_h_problem_of(problem_),
-                            api::quantize_h_buffers_of(buffers, places, workspace), same));
-    } else if (problem_.h_transform.any()) {
-      DUALGEMM_TRY(transform_rows(api::transform_h_problem_of(problem_),
-                                  api::transform_h_buffers_of(buffers, places, workspace), same));
-    }
-    return api::renamed(api::run_checked(*down, nullptr),
-                        {{"gate", "down"}, {"up", "down"}, {"d", "y"}});
+    DUALGEMM_TRY(
+        renamed_of_gate_up(problem_, api::run_checked((*products)->gate_up, nullptr), {"a", "x"}));
+    DUALGEMM_TRY(call.prepare_h());
+    DUALGEMM_TRY(api::renamed(api::run_checked((*products)->down, nullptr),
+                              {{"gate", "down"}, {"up", "down"}, {"d", "y"}}));
+    return routed ? call.combine() : Status();
   });
 }
 
@@ -160,6 +237,10 @@ std::string GatedMlp::explain() const {
   } else if (p.x_transform.any()) {
     text += fmt::format("{}. x{}\n", ++step, text_of(p.x_transform));
   }
+  if (api::is_routed(p)) {
+    text += fmt::format("{}. {} ids of each token to rows of experts\n", ++step, p.top_k);
+    if (gate_up_.problem.a_rows == 0) text += fmt::format("{}. rows of x, gathered\n", ++step);
+  }
   text += fmt::format("{}. {}: {}\n", ++step, p.gated ? "gate and up" : "up", gate_up_.config());
   text += indented(gate_up_.explain());
   if (p.h_transform.any()) {
@@ -168,6 +249,7 @@ std::string GatedMlp::explain() const {
   }
   text += fmt::format("{}. down: {}\n", ++step, down_.config());
   text += indented(down_.explain());
+  if (api::is_routed(p)) text += fmt::format("{}. y: the weighted sums of rows\n", ++step);
   return text + fmt::format("workspace: {} bytes\n", workspace_bytes_);
 }
 

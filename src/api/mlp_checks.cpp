@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cmath>
@@ -49,9 +50,10 @@ Arrays arrays_of(const MlpProblem& p, const MlpBuffers& b, bool prepared) {
   const core::ResolvedMatrix gate = core::resolve(p.gate, p.intermediate, p.hidden);
   const core::ResolvedMatrix up = core::resolve(p.up, p.intermediate, p.hidden);
   const core::ResolvedQuantize x = core::resolve(quantize_problem_of(p));
+  const bool routed = is_routed(p);
   const bool contiguous = p.grouping == Grouping::kContiguous;
   const bool masked = p.grouping == Grouping::kMasked;
-  const int64_t batches = contiguous ? 1 : p.l;
+  const int64_t batches = contiguous || routed ? 1 : p.l;
   const core::ResolvedMatrix down = core::resolve(p.down, p.hidden, p.intermediate);
   const core::ResolvedMatrix y = core::resolve(p.y, p.m, p.hidden);
 
@@ -88,6 +90,8 @@ Arrays arrays_of(const MlpProblem& p, const MlpBuffers& b, bool prepared) {
   const int64_t scales = given ? core::sizes_of(x).global_scale : 0;
   const int64_t y_bytes = y.data_span_bytes(batches);
   const int64_t y_alignment = core::bytes_of(p.y.type, 1);
+  const int64_t ids = routed ? product_rows(p) : 0, id_bytes = p.wide_ids ? 8 : 4;
+  const int64_t weight_bytes = core::bytes_of(p.weights_type, 1);
   return {
       .read = {required("x", b.x, x.x.data_span_bytes(batches), core::bytes_of(p.x.type, 1)),
                {"x_global_scale", b.x_global_scale, scales, 4, given},
@@ -97,6 +101,9 @@ Arrays arrays_of(const MlpProblem& p, const MlpBuffers& b, bool prepared) {
                optional("expert_offsets", b.expert_offsets, contiguous ? p.l + 1 : 0),
                {"expert_rows", b.expert_rows, masked ? p.l * 4 : 0, 4, masked},
                optional("row_experts", b.row_experts, contiguous ? p.m : 0),
+               {"topk_ids", b.topk_ids, ids * id_bytes, id_bytes, routed},
+               {"expert_map", b.expert_map, p.named_experts * 4, 4, p.named_experts > 0},
+               {"topk_weights", b.topk_weights, ids * weight_bytes, weight_bytes, false},
                of_gate(weight("gate", b.gate, gate.data_span_bytes(p.l), b.prepared_gate_up)),
                of_gate(weight("gate_scales", b.gate_scales, gate.scale_span_bytes(p.l),
                               b.prepared_gate_up)),
@@ -133,6 +140,20 @@ Status check_absent_arrays(const MlpProblem& p, const MlpBuffers& b) {
     if (transform.factors) continue;
     DUALGEMM_TRY(core::check_absent(name, data, "must be null: the transform has no factors"));
   }
+  if (!is_routed(p)) {
+    for (const auto& [name, data] : {std::pair<const char*, const void*>{"topk_ids", b.topk_ids},
+                                     {"topk_weights", b.topk_weights}})
+      DUALGEMM_TRY(core::check_absent(name, data, "must be null: the problem's top_k is 0"));
+  }
+  if (p.named_experts == 0) {
+    DUALGEMM_TRY(core::check_absent("expert_map", b.expert_map,
+                                    "must be null: the problem's named_experts is 0"));
+  }
+  if (is_routed(p) || p.grouping != Grouping::kContiguous) {
+    const char* const rule = "must be null unless grouping is contiguous";
+    DUALGEMM_TRY(core::check_absent("expert_offsets", b.expert_offsets, rule));
+    DUALGEMM_TRY(core::check_absent("row_experts", b.row_experts, rule));
+  }
   if (p.bias == BiasType::kNone) {
     for (const auto& [name, data] :
          {std::pair{"bias_gate", b.bias_gate}, {"bias_up", b.bias_up}, {"bias_down", b.bias_down}})
@@ -165,7 +186,45 @@ Status renamed(const Status& status, std::initializer_list<Renamed> words) {
   return Status::error(status.code(), to, status.observed(), status.rule());
 }
 
-Status check_problem(const MlpProblem& problem) {
+namespace {
+
+// The rules of a mixture's experts, or that nothing is said of them.
+Status check_routing(const MlpProblem& problem) {
+  if (problem.top_k < 0)
+    return Status::invalid("top_k", std::to_string(problem.top_k), "must not be negative");
+  if (!is_routed(problem)) {
+    const bool plain = problem.named_experts == 0 && !problem.wide_ids &&
+                       problem.weights_type == DataType::kF32 && !problem.weights_on_input;
+    return plain ? Status()
+                 : Status::invalid("top_k", "0",
+                                   "must be positive beside named_experts, wide_ids, weights_type "
+                                   "or weights_on_input");
+  }
+  if (problem.grouping != Grouping::kNone) {
+    return Status::invalid("grouping", name_of(problem.grouping),
+                           "must be none where ids say which experts a row gets (top_k)");
+  }
+  if (problem.quantize_x && problem.x_scaling == GlobalScaling::kGivenPerBatch) {
+    return Status::invalid("x_scaling", name_of(problem.x_scaling),
+                           "must be row or given: a token is quantised once for all its experts");
+  }
+  if (problem.l < 1) return Status::invalid("l", std::to_string(problem.l), "must be at least 1");
+  DUALGEMM_TRY(renamed(validate(routing_problem_of(problem)), {{"tokens", "m"}}));
+  return renamed(validate(combine_problem_of(problem)), {{"tokens", "m"}, {"cols", "hidden"}});
+}
+
+// For rules of what is made of at least one row.
+MlpProblem with_a_token(MlpProblem problem) {
+  if (is_routed(problem)) problem.m = std::max<int64_t>(problem.m, 1);
+  return problem;
+}
+
+}  // namespace
+
+Status check_problem(const MlpProblem& given) {
+  const MlpProblem problem = with_a_token(given);
+  if (is_routed(given) && given.m < 0)
+    return Status::invalid("m", std::to_string(given.m), "must not be negative");
   DUALGEMM_TRY(check_columns("hidden", problem.hidden));
   DUALGEMM_TRY(check_columns("intermediate", problem.intermediate));
   DUALGEMM_TRY(check_type("x.type", problem.x.type, {DataType::kF16, DataType::kBF16},
@@ -178,6 +237,7 @@ Status check_problem(const MlpProblem& problem) {
     return Status::invalid("x_scaling", name_of(problem.x_scaling),
                            "must be row, given or given_per_batch");
   }
+  DUALGEMM_TRY(check_routing(problem));
   DUALGEMM_TRY(renamed(validate(quantize_problem_of(problem)),
                        {{"rows", "m"}, {"cols", "hidden"}, {"transform", "x_transform"}}));
   DUALGEMM_TRY(core::check_transform("h_transform", problem.h_transform, problem.intermediate));

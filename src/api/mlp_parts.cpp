@@ -23,18 +23,32 @@ Matrix read_h(const MlpProblem& problem) {
   return problem.quantize_h ? kQuantized : Matrix{.type = problem.x.type};
 }
 // X as the first product reads it.
-Matrix read_x(const MlpProblem& problem) {
-  return problem.quantize_x  ? kQuantized
-         : stores_x(problem) ? Matrix{.type = problem.x.type}
-                             : problem.x;
+Matrix read_x(const MlpProblem& problem, bool by_index) {
+  return problem.quantize_x               ? kQuantized
+         : stores_x(problem) || !by_index ? Matrix{.type = problem.x.type}
+                                          : problem.x;
 }
+int64_t indexed_rows(const MlpProblem& problem, bool by_index) {
+  return is_routed(problem) && by_index ? problem.m : 0;
+}
+// Of X and Y.
 int64_t batches_of(const MlpProblem& problem) {
-  return problem.grouping == Grouping::kContiguous ? 1 : problem.l;
+  return product_grouping(problem) == Grouping::kContiguous ? 1 : problem.l;
+}
+// Whose rows have a factor that only routing knows.
+bool scales_rows(const MlpProblem& problem) {
+  return (problem.quantize_x && problem.x_scaling == GlobalScaling::kRow) ||
+         problem.weights_on_input;
 }
 
 template <class T>
 T* at(void* workspace, int64_t offset) {
   return reinterpret_cast<T*>(static_cast<uint8_t*>(workspace) + offset);
+}
+
+const int32_t* offsets_of(const MlpProblem& problem, const MlpBuffers& buffers,
+                          const MlpWorkspace& places, void* workspace) {
+  return is_routed(problem) ? at<int32_t>(workspace, places.offsets) : buffers.expert_offsets;
 }
 
 }  // namespace
@@ -49,7 +63,7 @@ bool quantizes_h_apart(const MlpProblem& problem) {
 QuantizeProblem quantize_problem_of(const MlpProblem& problem) {
   return {.rows = problem.m,
           .cols = problem.hidden,
-          .l = problem.l,
+          .l = is_routed(problem) ? 1 : problem.l,
           .x = problem.x,
           .q = kQuantized,
           .grouping = problem.grouping,
@@ -58,12 +72,12 @@ QuantizeProblem quantize_problem_of(const MlpProblem& problem) {
 }
 
 QuantizeProblem quantize_h_problem_of(const MlpProblem& problem) {
-  return {.rows = problem.m,
+  return {.rows = product_rows(problem),
           .cols = problem.intermediate,
           .l = problem.l,
           .x = {.type = problem.x.type},
           .q = kQuantized,
-          .grouping = problem.grouping,
+          .grouping = product_grouping(problem),
           .scaling = GlobalScaling::kRow,
           .transform = problem.h_transform};
 }
@@ -78,7 +92,7 @@ TransformProblem transform_x_problem_of(const MlpProblem& problem) {
 }
 
 TransformProblem transform_h_problem_of(const MlpProblem& problem) {
-  return {.rows = problem.m,
+  return {.rows = product_rows(problem),
           .cols = problem.intermediate,
           .l = batches_of(problem),
           .x = {.type = problem.x.type},
@@ -86,50 +100,72 @@ TransformProblem transform_h_problem_of(const MlpProblem& problem) {
           .transform = problem.h_transform};
 }
 
-LinearProblem up_problem_of(const MlpProblem& problem) {
-  return {.m = problem.m,
+LinearProblem up_problem_of(const MlpProblem& problem, bool by_index) {
+  return {.m = product_rows(problem),
           .n = problem.intermediate,
           .k = problem.hidden,
           .l = problem.l,
-          .a = read_x(problem),
+          .a = read_x(problem, by_index),
           .w = problem.up,
           .d = written_h(problem),
-          .grouping = problem.grouping,
+          .grouping = product_grouping(problem),
           .batch_invariant = problem.batch_invariant,
           .bias = problem.bias,
-          .act = problem.act};
+          .act = problem.act,
+          .a_rows = indexed_rows(problem, by_index)};
 }
 
-Problem gate_up_problem_of(const MlpProblem& problem) {
+Problem gate_up_problem_of(const MlpProblem& problem, bool by_index) {
   if (!problem.gated) {
-    const LinearProblem up = up_problem_of(problem);
+    const LinearProblem up = up_problem_of(problem, by_index);
     return core::dual_problem(up, core::first_row_of_up(up.n, up.w.scale_layout));
   }
-  return {.m = problem.m,
+  return {.m = product_rows(problem),
           .n = problem.intermediate,
           .k = problem.hidden,
           .l = problem.l,
-          .a = read_x(problem),
+          .a = read_x(problem, by_index),
           .gate = problem.gate,
           .up = problem.up,
           .d = written_h(problem),
           .act = problem.act,
-          .grouping = problem.grouping,
+          .grouping = product_grouping(problem),
           .batch_invariant = problem.batch_invariant,
-          .bias = problem.bias};
+          .bias = problem.bias,
+          .a_rows = indexed_rows(problem, by_index)};
 }
 
 LinearProblem down_problem_of(const MlpProblem& problem) {
-  return {.m = problem.m,
+  const bool routed = is_routed(problem);
+  return {.m = product_rows(problem),
           .n = problem.hidden,
           .k = problem.intermediate,
           .l = problem.l,
           .a = read_h(problem),
           .w = problem.down,
-          .d = problem.y,
-          .grouping = problem.grouping,
+          .d = routed ? Matrix{.type = problem.y.type} : problem.y,
+          .grouping = product_grouping(problem),
           .batch_invariant = problem.batch_invariant,
           .bias = problem.bias,
+          .residual = problem.residual && !routed};
+}
+
+RoutingProblem routing_problem_of(const MlpProblem& problem) {
+  return {.tokens = problem.m,
+          .top_k = problem.top_k,
+          .experts = problem.l,
+          .named_experts = problem.named_experts,
+          .wide_ids = problem.wide_ids,
+          .weights_type = problem.weights_type};
+}
+
+CombineProblem combine_problem_of(const MlpProblem& problem) {
+  return {.tokens = problem.m,
+          .top_k = problem.top_k,
+          .cols = problem.hidden,
+          .rows = {.type = problem.y.type},
+          .y = problem.y,
+          .weights_type = problem.weights_type,
           .residual = problem.residual};
 }
 
@@ -145,8 +181,22 @@ MlpWorkspace workspace_of(const MlpProblem& problem, const Plan& gate_up, const 
   }
   const int64_t batches = batches_of(problem);
   if (stores_x(problem)) {
-    const core::ResolvedMatrix x = core::resolve(read_x(problem), problem.m, problem.hidden);
+    const core::ResolvedMatrix x =
+        core::resolve(Matrix{.type = problem.x.type}, problem.m, problem.hidden);
     places.x = pieces.take_offset(x.data_span_bytes(batches));
+  }
+  if (is_routed(problem)) {
+    const int64_t rows = product_rows(problem);
+    places.offsets = pieces.take_offset((problem.l + 1) * 4);
+    places.row_tokens = pieces.take_offset(rows * 4);
+    places.token_places = pieces.take_offset(rows * 4);
+    places.row_scale = pieces.take_offset(scales_rows(problem) ? rows * 4 : 0);
+    if (gate_up.problem.a_rows == 0) {
+      const core::ResolvedMatrix x = core::resolve(gate_up.problem).a;
+      places.rows_x = pieces.take_offset(x.data_span_bytes(1));
+      places.rows_x_scales = pieces.take_offset(x.scale_span_bytes(1));
+    }
+    places.rows_y = pieces.take_offset(rows * core::bytes_of(problem.y.type, problem.hidden));
   }
   const core::ResolvedMatrix h = core::resolve(gate_up.problem).d;
   places.h = pieces.take_offset(h.data_span_bytes(batches));
@@ -183,13 +233,14 @@ QuantizeBuffers quantize_buffers_of(const MlpProblem& problem, const MlpBuffers&
           .stream = buffers.stream};
 }
 
-QuantizeBuffers quantize_h_buffers_of(const MlpBuffers& buffers, const MlpWorkspace& places,
-                                      void* workspace) {
+QuantizeBuffers quantize_h_buffers_of(const MlpProblem& problem, const MlpBuffers& buffers,
+                                      const MlpWorkspace& places, void* workspace) {
   return {.x = at<void>(workspace, places.h),
           .codes = at<uint8_t>(workspace, places.h_codes),
           .scales = at<uint8_t>(workspace, places.h_scales),
           .found_scale = at<float>(workspace, places.h_row_scale),
-          .groups = {buffers.expert_rows, buffers.expert_offsets, buffers.row_experts},
+          .groups = {buffers.expert_rows, offsets_of(problem, buffers, places, workspace),
+                     buffers.row_experts},
           .column_factors = buffers.h_column_factors,
           .stream = buffers.stream};
 }
@@ -208,6 +259,51 @@ TransformBuffers transform_h_buffers_of(const MlpBuffers& buffers, const MlpWork
           .column_factors = buffers.h_column_factors,
           .y = at<void>(workspace, places.h),
           .stream = buffers.stream};
+}
+
+RoutingBuffers routing_buffers_of(const MlpProblem& problem, const MlpBuffers& buffers,
+                                  const MlpWorkspace& places, void* workspace) {
+  const bool found = problem.quantize_x && problem.x_scaling == GlobalScaling::kRow;
+  return {.ids = buffers.topk_ids,
+          .expert_map = buffers.expert_map,
+          .weights = problem.weights_on_input ? buffers.topk_weights : nullptr,
+          .token_scale = found ? at<float>(workspace, places.x_row_scale) : nullptr,
+          .offsets = at<int32_t>(workspace, places.offsets),
+          .row_tokens = at<int32_t>(workspace, places.row_tokens),
+          .places = at<int32_t>(workspace, places.token_places),
+          .row_scale = scales_rows(problem) ? at<float>(workspace, places.row_scale) : nullptr,
+          .stream = buffers.stream};
+}
+
+CombineBuffers combine_buffers_of(const MlpProblem& problem, const MlpBuffers& buffers,
+                                  const MlpWorkspace& places, void* workspace) {
+  return {.rows = at<void>(workspace, places.rows_y),
+          .places = at<int32_t>(workspace, places.token_places),
+          .weights = problem.weights_on_input ? nullptr : buffers.topk_weights,
+          .residual = buffers.residual,
+          .y = buffers.y,
+          .stream = buffers.stream};
+}
+
+std::vector<core::Gather> gathers_of(const MlpProblem& problem, const MlpBuffers& buffers,
+                                     const MlpWorkspace& places, void* workspace) {
+  const Buffers by_index = gate_up_buffers_of(problem, buffers, places, workspace);
+  const core::ResolvedMatrix x =
+      core::resolve(read_x(problem, true), problem.m, problem.hidden);
+  const auto gather = [&](const void* from, int64_t from_row_bytes, int64_t bytes, int64_t to) {
+    return core::Gather{.from = static_cast<const uint8_t*>(from),
+                        .from_row_bytes = from_row_bytes,
+                        .row_bytes = bytes,
+                        .from_rows = problem.m,
+                        .index = by_index.a_row_index,
+                        .rows = product_rows(problem),
+                        .to = at<uint8_t>(workspace, to)};
+  };
+  std::vector<core::Gather> all{gather(by_index.a, x.row_bytes(),
+                                       core::bytes_of(x.type, problem.hidden), places.rows_x)};
+  if (problem.quantize_x)
+    all.push_back(gather(by_index.a_scales, x.scale_ld, x.sf_cols, places.rows_x_scales));
+  return all;
 }
 
 Buffers gate_up_weights_of(const MlpProblem& problem, const MlpBuffers& buffers) {
@@ -236,7 +332,7 @@ Buffers gate_up_weights_of(const MlpProblem& problem, const MlpBuffers& buffers)
 }
 
 Buffers gate_up_buffers_of(const MlpProblem& problem, const MlpBuffers& buffers,
-                           const MlpWorkspace& places, void* workspace) {
+                           const MlpWorkspace& places, void* workspace, bool by_index) {
   Buffers to = gate_up_weights_of(problem, buffers);
   if (problem.quantize_x) {
     const QuantizeBuffers x = quantize_buffers_of(problem, buffers, places, workspace);
@@ -246,7 +342,16 @@ Buffers gate_up_buffers_of(const MlpProblem& problem, const MlpBuffers& buffers,
   } else {
     to.a = stores_x(problem) ? at<void>(workspace, places.x) : buffers.x;
   }
-  to.expert_offsets = buffers.expert_offsets;
+  if (is_routed(problem)) {
+    to.a_row_scale = scales_rows(problem) ? at<float>(workspace, places.row_scale) : nullptr;
+    if (by_index) {
+      to.a_row_index = at<int32_t>(workspace, places.row_tokens);
+    } else {
+      to.a = at<void>(workspace, places.rows_x);
+      if (problem.quantize_x) to.a_scales = at<uint8_t>(workspace, places.rows_x_scales);
+    }
+  }
+  to.expert_offsets = offsets_of(problem, buffers, places, workspace);
   to.expert_rows = buffers.expert_rows;
   to.row_experts = buffers.row_experts;
   to.d = at<void>(workspace, places.h);
@@ -271,11 +376,11 @@ LinearBuffers down_buffers_of(const MlpProblem& problem, const MlpBuffers& buffe
   to.alpha = buffers.alpha_down;
   to.alpha_per_batch = buffers.alpha_down_per_batch;
   to.bias = buffers.bias_down;
-  to.residual = buffers.residual;
-  to.expert_offsets = buffers.expert_offsets;
+  if (!is_routed(problem)) to.residual = buffers.residual;
+  to.expert_offsets = offsets_of(problem, buffers, places, workspace);
   to.expert_rows = buffers.expert_rows;
   to.row_experts = buffers.row_experts;
-  to.d = buffers.y;
+  to.d = is_routed(problem) ? at<void>(workspace, places.rows_y) : buffers.y;
   to.prepared_view = buffers.prepared_down;
   to.stream = buffers.stream;
   return to;

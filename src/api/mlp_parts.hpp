@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
+#include "core/gather.hpp"
+#include "dualgemm/experts.hpp"
 #include "dualgemm/mlp.hpp"
 
 namespace dualgemm::api {
@@ -11,6 +14,15 @@ namespace dualgemm::api {
 bool stores_x(const MlpProblem& problem);
 // Whether H is quantised by a step of its own.
 bool quantizes_h_apart(const MlpProblem& problem);
+// Whether rows are tokens', with ids of experts.
+inline bool is_routed(const MlpProblem& problem) { return problem.top_k > 0; }
+// Rows of the products, and what groups they are.
+inline int64_t product_rows(const MlpProblem& problem) {
+  return is_routed(problem) ? problem.m * problem.top_k : problem.m;
+}
+inline Grouping product_grouping(const MlpProblem& problem) {
+  return is_routed(problem) ? Grouping::kContiguous : problem.grouping;
+}
 
 // X as NVFP4, of `problem.quantize_x`.
 QuantizeProblem quantize_problem_of(const MlpProblem& problem);
@@ -20,11 +32,15 @@ QuantizeProblem quantize_h_problem_of(const MlpProblem& problem);
 TransformProblem transform_x_problem_of(const MlpProblem& problem);
 TransformProblem transform_h_problem_of(const MlpProblem& problem);
 // Without a gate: H = act(X * Up^T). Precondition of the next three, too: it is valid.
-LinearProblem up_problem_of(const MlpProblem& problem);
-// H = act(X * Gate^T) (*) (X * Up^T), or the two halves of up_problem_of().
-Problem gate_up_problem_of(const MlpProblem& problem);
+LinearProblem up_problem_of(const MlpProblem& problem, bool by_index = true);
+// H = act(X * Gate^T) (*) (X * Up^T), or the two halves of up_problem_of(). by_index: where
+// is_routed(), X is read by index; else its rows have been gathered.
+Problem gate_up_problem_of(const MlpProblem& problem, bool by_index = true);
 // Y = H * Down^T.
 LinearProblem down_problem_of(const MlpProblem& problem);
+// The steps around them. Precondition: is_routed().
+RoutingProblem routing_problem_of(const MlpProblem& problem);
+CombineProblem combine_problem_of(const MlpProblem& problem);
 
 // Offsets into the workspace, each at a multiple of 64.
 struct MlpWorkspace {
@@ -32,7 +48,10 @@ struct MlpWorkspace {
   int64_t x = 0;  // of stores_x()
   int64_t h = 0, h_scales = 0;
   int64_t h_codes = 0, h_row_scale = 0;  // of quantizes_h_apart(), with h_scales
-  int64_t gate_up = 0, down = 0;         // of the two plans
+  int64_t offsets = 0, row_tokens = 0, token_places = 0, row_scale = 0;  // of is_routed()
+  int64_t rows_x = 0, rows_x_scales = 0;  // X, or its codes, gathered
+  int64_t rows_y = 0;                     // of Down
+  int64_t gate_up = 0, down = 0;          // of the two plans
   int64_t bytes = 0;                     // in all
 };
 // Precondition: valid problems, and plans of them.
@@ -41,8 +60,15 @@ MlpWorkspace workspace_of(const MlpProblem& problem, const Plan& gate_up, const 
 // The buffers of each step; `workspace` begins at a multiple of 64.
 QuantizeBuffers quantize_buffers_of(const MlpProblem& problem, const MlpBuffers& buffers,
                                     const MlpWorkspace& places, void* workspace);
-QuantizeBuffers quantize_h_buffers_of(const MlpBuffers& buffers, const MlpWorkspace& places,
-                                      void* workspace);
+QuantizeBuffers quantize_h_buffers_of(const MlpProblem& problem, const MlpBuffers& buffers,
+                                      const MlpWorkspace& places, void* workspace);
+RoutingBuffers routing_buffers_of(const MlpProblem& problem, const MlpBuffers& buffers,
+                                  const MlpWorkspace& places, void* workspace);
+CombineBuffers combine_buffers_of(const MlpProblem& problem, const MlpBuffers& buffers,
+                                  const MlpWorkspace& places, void* workspace);
+// What is gathered where the products do not read X by index; the second one is of NVFP4's scales.
+std::vector<core::Gather> gathers_of(const MlpProblem& problem, const MlpBuffers& buffers,
+                                     const MlpWorkspace& places, void* workspace);
 TransformBuffers transform_x_buffers_of(const MlpBuffers& buffers, const MlpWorkspace& places,
                                         void* workspace);
 TransformBuffers transform_h_buffers_of(const MlpBuffers& buffers, const MlpWorkspace& places,
@@ -50,7 +76,7 @@ TransformBuffers transform_h_buffers_of(const MlpBuffers& buffers, const MlpWork
 // Gate and Up alone, for prepare().
 Buffers gate_up_weights_of(const MlpProblem& problem, const MlpBuffers& buffers);
 Buffers gate_up_buffers_of(const MlpProblem& problem, const MlpBuffers& buffers,
-                           const MlpWorkspace& places, void* workspace);
+                           const MlpWorkspace& places, void* workspace, bool by_index = true);
 LinearBuffers down_buffers_of(const MlpProblem& problem, const MlpBuffers& buffers,
                               const MlpWorkspace& places, void* workspace);
 

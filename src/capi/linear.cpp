@@ -41,8 +41,8 @@ dualgemm_linear_buffers defaults<dualgemm_linear_buffers>() {
 
 namespace {
 
-static_assert(sizeof(dualgemm_linear_problem) == 5 * 8 + 3 * 40 + 4 * 4 + 16);
-static_assert(sizeof(dualgemm_linear_buffers) == 18 * 8);
+static_assert(sizeof(dualgemm_linear_problem) == 5 * 8 + 3 * 40 + 4 * 4 + 16 + 8);
+static_assert(sizeof(dualgemm_linear_buffers) == 19 * 8);
 static_assert(offsetof(dualgemm_linear_problem, l) == 32);
 static_assert(offsetof(dualgemm_linear_buffers, d_scales) == 72);
 
@@ -65,6 +65,7 @@ Expected<LinearProblem> to_linear_problem(const dualgemm_linear_problem* caller)
   to.bias = static_cast<BiasType>(from.bias);
   to.residual = residual;
   to.act = act;
+  to.a_rows = from.a_rows;
   return to;
 }
 
@@ -83,6 +84,7 @@ LinearBuffers to_linear_buffers(const dualgemm_linear_buffers& from) {
   to.expert_offsets = from.expert_offsets;
   to.expert_rows = from.expert_rows;
   to.row_experts = from.row_experts;
+  to.a_row_index = from.a_row_index;
   to.d = from.d;
   to.d_scales = from.d_scales;
   to.d_global_scale = from.d_global_scale;

@@ -13,8 +13,8 @@ namespace {
 // it.
 static_assert(sizeof(void*) == 8, "the C structs assume 64-bit pointers");
 static_assert(sizeof(dualgemm_matrix) == 40 && sizeof(dualgemm_activation) == 16);
-static_assert(sizeof(dualgemm_problem) == 5 * 8 + 4 * 40 + 16 + 16 + 24);
-static_assert(sizeof(dualgemm_buffers) == 23 * 8);
+static_assert(sizeof(dualgemm_problem) == 5 * 8 + 4 * 40 + 16 + 16 + 32);
+static_assert(sizeof(dualgemm_buffers) == 24 * 8);
 static_assert(sizeof(dualgemm_prepared_descriptor) == 8 * 8);
 static_assert(sizeof(dualgemm_prepared_view) == 10 * 8);
 static_assert(DUALGEMM_PREPARED_HEADER_BYTES == kPreparedHeaderBytes);
@@ -138,6 +138,7 @@ Expected<Problem> to_problem(const dualgemm_problem* caller) {
   to.batch_invariant = batch_invariant;
   to.bias = static_cast<BiasType>(from.bias);
   to.bias_stride = from.bias_stride;
+  to.a_rows = from.a_rows;
   to.combine = static_cast<Combine>(from.combine);
   to.up_column = from.up_column;
   to.residual = residual;

@@ -135,6 +135,7 @@ void copy_arrays(const From& from, To& to) {
   to.bias_up = from.bias_up;
   to.residual = from.residual;
   to.row_experts = from.row_experts;
+  to.a_row_index = from.a_row_index;
 }
 
 // The prepared weights of a C struct's caller. `view`: where a view of them is put, if it has one.

@@ -47,7 +47,8 @@ Problem shared_part(const LinearProblem& p) {
           .batch_invariant = p.batch_invariant,
           .bias = p.bias,
           .combine = applies_none ? Combine::kSideBySide : Combine::kActivatedSideBySide,
-          .residual = p.residual};
+          .residual = p.residual,
+          .a_rows = p.a_rows};
 }
 
 Problem dual_problem(const LinearProblem& problem, int64_t first_row_of_up) noexcept {
@@ -85,6 +86,7 @@ Buffers dual_buffers(const LinearProblem& problem, const LinearBuffers& buffers,
   dual.bias_up = advanced(buffers.bias, up * bytes_of(problem.bias));
   dual.residual = buffers.residual;
   dual.row_experts = buffers.row_experts;
+  dual.a_row_index = buffers.a_row_index;
   return dual;
 }
 

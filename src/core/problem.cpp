@@ -55,7 +55,7 @@ int64_t ResolvedMatrix::scale_span_bytes(int64_t batches) const noexcept {
 
 ResolvedProblem resolve(const Problem& problem) noexcept {
   return {problem,
-          resolve(problem.a, problem.m, problem.k),
+          resolve(problem.a, rows_of_a(problem), problem.k),
           resolve(problem.gate, problem.n, problem.k),
           resolve(problem.up, problem.n, problem.k),
           resolve(problem.d, problem.m, columns_of_d(problem)),

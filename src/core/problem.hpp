@@ -30,7 +30,7 @@ ResolvedMatrix resolve(const Matrix& matrix, int64_t rows, int64_t cols) noexcep
 
 struct ResolvedProblem {
   Problem problem;
-  ResolvedMatrix a, gate, up, d;  // d: up_column + n columns, side by side
+  ResolvedMatrix a, gate, up, d;  // a: of a_rows, if those are given; d: up_column + n columns, side by side
   ResolvedActivation act;
   int64_t bias_stride;
 
@@ -55,6 +55,11 @@ constexpr int64_t columns_of_d(const Problem& problem) noexcept {
   return problem.n + problem.up_column;  // kGlu: 0
 }
 
+// Rows of A: of a batch, or of all groups.
+constexpr int64_t rows_of_a(const Problem& problem) noexcept {
+  return problem.a_rows > 0 ? problem.a_rows : problem.m;
+}
+
 // From the first bias of Gate, or of Up, to one past the last.
 int64_t bias_span_bytes(const ResolvedProblem& problem) noexcept;
 
@@ -69,7 +74,8 @@ struct RowGroup {
   int64_t rows;            // may be 0
   int64_t a_batch;         // batch index for a and d pointers (kContiguous: 0)
   int64_t sf_row_begin;    // first row inside the scale map of A; differs from row_begin for
-                           // kContiguous + swizzled, unless rows name their experts
+                           // kContiguous + swizzled, unless rows name their experts; of no
+                           // account where A is read by index
   int64_t d_sf_row_begin;  // the same for D, whose scale layout may be the other one
 };
 // The problem.l groups, one after the other; with Buffers::row_experts the runs of neighbouring

@@ -49,7 +49,7 @@ Range prepared_range(const Buffers& buffers) {
 }
 
 // Everything that run() reads.
-std::array<Range, 16> input_ranges(const ResolvedProblem& problem, const Buffers& buffers,
+std::array<Range, 17> input_ranges(const ResolvedProblem& problem, const Buffers& buffers,
                                    int64_t padded_rows) {
   const Problem& p = problem.problem;
   const bool contiguous = p.grouping == Grouping::kContiguous;
@@ -64,8 +64,11 @@ std::array<Range, 16> input_ranges(const ResolvedProblem& problem, const Buffers
   return {{
       {"a", buffers.a, problem.a.data_span_bytes(batches), alignment_of(p.a.type), true},
       {"a_scales", buffers.a_scales,
-       quantized ? token_scale_bytes(problem.a, batches, padded_rows, contiguous) : 0, 1,
-       quantized},
+       quantized
+           ? token_scale_bytes(problem.a, batches, padded_rows, contiguous && p.a_rows == 0)
+           : 0,
+       1, quantized},
+      {"a_row_index", buffers.a_row_index, p.a_rows > 0 ? p.m * 4 : 0, 4, p.a_rows > 0},
       {"a_row_scale", buffers.a_row_scale, batches * p.m * 4, 4, false},
       {"alpha_gate_per_batch", buffers.alpha_gate_per_batch, p.l * 4, 4, false},
       {"alpha_up_per_batch", buffers.alpha_up_per_batch, p.l * 4, 4, false},
@@ -111,9 +114,24 @@ Status check_expert_offsets(const Problem& problem, const int32_t* offsets) {
           "must not be below the offset before it, " + std::to_string(offsets[expert]));
     }
   }
-  if (offsets[problem.l] != problem.m) {
+  if (offsets[problem.l] > problem.m) {
     return Status::invalid(name(problem.l), std::to_string(offsets[problem.l]),
-                           "the last must be m = " + std::to_string(problem.m));
+                           "the last must be at most m = " + std::to_string(problem.m));
+  }
+  return {};
+}
+
+Status check_row_index(const Problem& problem, const Buffers& buffers, GroupArrays groups) {
+  if (problem.a_rows == 0) {
+    return check_absent("a_row_index", buffers.a_row_index, "must be null: a_rows is 0");
+  }
+  DUALGEMM_TRY(check_range({"a_row_index", buffers.a_row_index, problem.m * 4, 4, true}));
+  if (groups == GroupArrays::kDevice) return {};
+  for (int64_t row = 0; row < problem.m; ++row) {
+    const int32_t of_a = buffers.a_row_index[row];
+    if (of_a >= 0 && of_a < problem.a_rows) continue;
+    return Status::invalid(fmt::format("a_row_index[{}]", row), std::to_string(of_a),
+                           fmt::format("must be 0 .. {}", problem.a_rows - 1));
   }
   return {};
 }
@@ -210,6 +228,7 @@ Status check_workspace_overlap(const CheckedProblem& problem, const Buffers& buf
 Status check_buffers(const CheckedProblem& checked, const Buffers& buffers, GroupArrays groups) {
   const Problem& problem = checked.problem();
   DUALGEMM_TRY(check_groups(problem, buffers, groups));
+  DUALGEMM_TRY(check_row_index(problem, buffers, groups));
   if (problem.a.type != DataType::kE2M1) {
     DUALGEMM_TRY(check_absent("a_scales", buffers.a_scales, "must be null: a has no scales"));
   }

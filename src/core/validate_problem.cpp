@@ -152,6 +152,16 @@ Status check_extents(const Problem& problem) {
   return {};
 }
 
+Status check_rows_of_a(const Problem& problem) {
+  DUALGEMM_TRY(check_at_least({"a_rows"}, problem.a_rows, 0));
+  if (problem.grouping != Grouping::kContiguous) {
+    return check_zero({"a_rows"}, problem.a_rows, "must be 0 unless grouping is contiguous");
+  }
+  if (problem.a_rows <= std::numeric_limits<int32_t>::max()) return {};
+  return Status::invalid("a_rows", std::to_string(problem.a_rows),
+                         "must be below 2^31: an index is an int32");
+}
+
 Status check_activation(const Activation& act) {
   DUALGEMM_TRY(check_enumerator("act.kind", act.kind));
   if (!takes_parameters(act.kind)) {
@@ -267,7 +277,7 @@ Status check_matrix(const char* name, const Matrix& matrix, int64_t rows, int64_
 
 Status check_padded_sizes(const Problem& problem) {
   // In double: what matters lies far from the limit, and nothing can overflow on the way.
-  const double rows = static_cast<double>(problem.m) + 128,
+  const double rows = static_cast<double>(std::max(problem.m, problem.a_rows)) + 128,
                cols = static_cast<double>(problem.n) + static_cast<double>(problem.up_column) + 128,
                depth = static_cast<double>(problem.k) + 8192,
                batches = static_cast<double>(problem.l);
@@ -294,7 +304,9 @@ Status validate(const Problem& problem) {
   DUALGEMM_TRY(core::check_token_strides(problem));
   const auto& [m, n, k, l] = std::tie(problem.m, problem.n, problem.k, problem.l);
   const bool contiguous = problem.grouping == Grouping::kContiguous;
-  DUALGEMM_TRY(core::check_matrix("a", problem.a, m, k, l, contiguous));
+  DUALGEMM_TRY(core::check_rows_of_a(problem));
+  DUALGEMM_TRY(core::check_matrix("a", problem.a, core::rows_of_a(problem), k, l,
+                                  contiguous && problem.a_rows == 0));
   DUALGEMM_TRY(core::check_weight("gate", "gate.type", problem.gate, n, k, l));
   DUALGEMM_TRY(core::check_weight("up", "up.type", problem.up, n, k, l));
   DUALGEMM_TRY(core::check_output(problem, n));  // after the weights: n fits in 64 bits by far

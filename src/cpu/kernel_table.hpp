@@ -60,13 +60,18 @@ struct PanelPair {
 struct ActivationSource {
   DataType type = DataType::kE2M1;
   const uint8_t* data = nullptr;  // first row
+  const int32_t* index = nullptr;  // the row of A that each row is; null: they follow each other
   int64_t row_bytes = 0;
   const uint8_t* scales = nullptr;  // kE2M1: of the first row, block 0
   int64_t scale_row_stride = 0;     // linear: bytes from one row to the next
   int64_t scale_tile_stride = 0;    // swizzled: bytes from 128 rows to the next 128; linear: 0
-  int scale_tile_row = 0;           // swizzled: of the first row, 0 .. 127
+  int scale_tile_row = 0;  // swizzled: the first row, counted from one that begins a tile
   int64_t scale_group_stride = 0;
   int64_t blocks = 0;  // k / 16
+
+  // Rows of A from the first one to row r of the tile.
+  int64_t rows_to(int r) const { return index != nullptr ? int64_t{index[r]} - index[0] : r; }
+  const uint8_t* row(int r) const { return data + rows_to(r) * row_bytes; }
 };
 
 // How one kind of activation is multiplied with packed weights.

@@ -62,18 +62,20 @@ ActivationSource activation_of(const core::ResolvedProblem& problem, const Buffe
   source.type = a.type;
   source.row_bytes = a.row_bytes();
   source.blocks = problem.problem.k / kSfVec;
+  const bool indexed = buffers.a_row_index != nullptr;
+  if (indexed) source.index = buffers.a_row_index + group.row_begin + row;
   source.data = static_cast<const uint8_t*>(buffers.a) +
                 core::bytes_of(a.type, group.a_batch * a.batch_stride) +
-                (group.row_begin + row) * source.row_bytes;
+                (indexed ? source.index[0] : group.row_begin + row) * source.row_bytes;
   if (a.type == DataType::kE2M1) {
     const ScaleMap map = a.scale_map();
     const ScaleStrides strides = scale_strides(map);
-    const int64_t first = group.sf_row_begin + row;
+    const int64_t first = indexed ? source.index[0] : group.sf_row_begin + row;
     source.scales = buffers.a_scales + group.a_batch * a.scale_batch_stride + map(first, 0);
     source.scale_row_stride = strides.row;
     if (map.layout() == ScaleLayout::kSwizzled128x4) {
       source.scale_tile_stride = core::ceil_div(a.sf_cols, kGroupBlocks) * strides.group;
-      source.scale_tile_row = static_cast<int>(first % 128);
+      source.scale_tile_row = static_cast<int>(indexed ? first : first % 128);
     }
     source.scale_group_stride = strides.group;
   }

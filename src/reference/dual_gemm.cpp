@@ -77,6 +77,30 @@ std::vector<double> largest_scales(const core::ResolvedMatrix& matrix, const uin
   return largest;
 }
 
+// Rows of A of a tile, one after the other.
+struct RowsOfA {
+  std::vector<double> values, largest_scales;
+};
+RowsOfA rows_of_a(const core::ResolvedProblem& problem, const Buffers& buffers,
+                  const core::RowGroup& group, int64_t row_begin, int64_t rows) {
+  const core::ResolvedMatrix& a = problem.a;
+  const int64_t begin = group.row_begin + row_begin, sf_begin = group.sf_row_begin + row_begin;
+  const auto take = [&](int64_t first, int64_t sf_first, int64_t count) {
+    return RowsOfA{
+        decode_rows(a, buffers.a, buffers.a_scales, group.a_batch, first, sf_first, count),
+        largest_scales(a, buffers.a_scales, group.a_batch, sf_first, count)};
+  };
+  if (buffers.a_row_index == nullptr) return take(begin, sf_begin, rows);
+  RowsOfA all;
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t of_a = buffers.a_row_index[begin + row];
+    const RowsOfA one = take(of_a, of_a, 1);
+    all.values.insert(all.values.end(), one.values.begin(), one.values.end());
+    all.largest_scales.push_back(one.largest_scales[0]);
+  }
+  return all;
+}
+
 Accumulator dot(const double* a, const double* w, int64_t k) {
   Accumulator acc;
   for (int64_t block = 0; block < k; block += kSfVec) {
@@ -188,10 +212,8 @@ std::vector<Element> exact_tile(const core::ResolvedProblem& problem, const Buff
                                 const core::RowGroup& group, int64_t row_begin, int64_t rows,
                                 int64_t col_begin, int64_t cols, int threads) {
   const int64_t k = problem.problem.k, first_row = group.row_begin + row_begin;
-  const std::vector<double> a = decode_rows(problem.a, buffers.a, buffers.a_scales, group.a_batch,
-                                            first_row, group.sf_row_begin + row_begin, rows);
-  const std::vector<double> sf_a = largest_scales(problem.a, buffers.a_scales, group.a_batch,
-                                                  group.sf_row_begin + row_begin, rows);
+  const RowsOfA of_a = rows_of_a(problem, buffers, group, row_begin, rows);
+  const std::vector<double>&a = of_a.values, &sf_a = of_a.largest_scales;
   const int64_t batch = group.batch, col_end = col_begin + cols;
   const Product of_gate = product_of_gate(problem, buffers, batch);
   const Product of_up = product_of_up(problem, buffers, batch);

@@ -40,6 +40,7 @@ inline std::string describe(const GroupedCase& one) {
                      name_of(p.a.scale_layout) + ", d " + name_of(p.d.type) + ", bias " +
                      name_of(p.bias) + ", experts";
   for (const int32_t number : one.experts) text += " " + std::to_string(number);
+  if (p.a_rows > 0) text += ", by index of " + std::to_string(p.a_rows);
   return text;
 }
 
@@ -79,6 +80,25 @@ inline std::vector<GroupedCase> grouped_cases(const std::vector<DataType>& a_typ
   add(Grouping::kContiguous, 9, 70, {});
   add(Grouping::kMasked, 2, 40, {});
   add(Grouping::kContiguous, 5, 1, {});
+  return cases;
+}
+
+// Rows of A by index: contiguous groups, some of which leave rows to no expert, and A of fewer rows
+// than the products have, or of more.
+inline std::vector<GroupedCase> indexed_cases(const std::vector<DataType>& a_types, int64_t tile_m,
+                                              int64_t tile_n, int64_t k, Rng& rng) {
+  std::vector<GroupedCase> cases;
+  for (GroupedCase& one : grouped_cases(a_types, tile_m, tile_n, k, rng)) {
+    Problem& p = one.problem;
+    if (p.grouping != Grouping::kContiguous) continue;
+    p.a_rows = rng.chance(0.5) ? rng.integer(1, p.m) : rng.integer(p.m, 2 * p.m);
+    if (!one.experts.empty() && rng.chance(0.7)) {
+      const auto last = static_cast<int32_t>(rng.integer(0, p.m));
+      for (int32_t& offset : one.experts) offset = std::min(offset, last);
+    }
+    if (rng.chance(0.3)) p.a.ld = p.k + 64;
+    cases.push_back(std::move(one));
+  }
   return cases;
 }
 

@@ -198,6 +198,7 @@ struct RandomCase {
   float alpha_gate, alpha_up, d_global_scale = 1.0f;
   std::vector<float> a_row_scale, alpha_gate_per_batch, alpha_up_per_batch;
   std::vector<int32_t> expert_offsets, expert_rows, row_experts;
+  std::vector<int32_t> a_row_index;  // of problem.a_rows, in any order
 
   // `experts`: kContiguous the l+1 offsets, kMasked the l row counts; random when empty. `rows`:
   // kContiguous, instead of offsets, the expert of each row.
@@ -216,15 +217,17 @@ struct RandomCase {
     if (p.grouping == Grouping::kMasked) {
       expert_rows = experts.empty() ? random_expert_rows(rng, p.l, p.m) : std::move(experts);
     }
-    a = rows_operand(resolved.a);
+    a = p.a_rows > 0 ? Operand(resolved.a, 1) : rows_operand(resolved.a);
     d = rows_operand(resolved.d);
+    for (int64_t row = 0; p.a_rows > 0 && row < p.m; ++row)
+      a_row_index.push_back(static_cast<int32_t>(rng.integer(0, p.a_rows - 1)));
     gate.randomize(resolved.gate, p.l, rng, values);
     up.randomize(resolved.up, p.l, rng, values);
-    if (contiguous) {
+    if (contiguous && p.a_rows == 0) {
       a.randomize_data(resolved.a, 1, rng, values);
       randomize_contiguous_scales(rng, values);
     } else {
-      a.randomize(resolved.a, p.l, rng, values);
+      a.randomize(resolved.a, contiguous ? 1 : p.l, rng, values);
     }
     for (Guarded<uint8_t>* bias : {&bias_gate, &bias_up}) {
       *bias = Guarded<uint8_t>(core::bias_span_bytes(resolved));
@@ -264,6 +267,7 @@ struct RandomCase {
     if (!expert_offsets.empty()) out.expert_offsets = expert_offsets.data();
     if (!expert_rows.empty()) out.expert_rows = expert_rows.data();
     if (!row_experts.empty()) out.row_experts = row_experts.data();
+    if (!a_row_index.empty()) out.a_row_index = a_row_index.data();
     if (problem.residual) out.residual = in_place ? d.data.data() : residual.data();
     return out;
   }

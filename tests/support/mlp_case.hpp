@@ -12,6 +12,7 @@
 #include "support/every_activation.hpp"
 #include "support/inputs.hpp"
 #include "support/quantize_case.hpp"
+#include "support/routing_case.hpp"
 #include "support/side_by_side.hpp"
 
 namespace dualgemm::test {
@@ -25,6 +26,7 @@ struct MlpCase {
   Guarded<uint8_t> bias_gate, bias_up, bias_down;
   std::vector<float> x_global_scale, alpha_down_per_batch, x_factors, h_factors;
   std::vector<int32_t> expert_offsets, expert_rows, row_experts;
+  RoutingCase router;  // of top_k
   float alpha_gate, alpha_up, alpha_down, h_global_scale;
 
   // `experts`: as for RandomCase.
@@ -76,6 +78,7 @@ struct MlpCase {
       *bias = Guarded<uint8_t>(p.l * columns * core::bytes_of(p.bias));
       store_random_bias(*bias, p.bias, rng, Values::kRandom);
     }
+    if (p.top_k > 0) route(rng);
     if (p.grouping == Grouping::kContiguous) {
       expert_offsets = experts.empty() ? random_expert_offsets(rng, p.l, p.m) : std::move(experts);
     }
@@ -83,7 +86,22 @@ struct MlpCase {
       expert_rows = experts.empty() ? random_expert_rows(rng, p.l, p.m) : std::move(experts);
   }
 
-  int64_t batches() const { return problem.grouping == Grouping::kContiguous ? 1 : problem.l; }
+  // Of X and Y.
+  int64_t batches() const {
+    return problem.top_k > 0 || problem.grouping == Grouping::kContiguous ? 1 : problem.l;
+  }
+
+  void route(Rng& rng) {
+    router = routing_case(api::routing_problem_of(problem), rng, rng.chance(0.2));
+    const auto bytes = router.count() * core::bytes_of(problem.weights_type, 1);
+    router.weights.resize(rng.chance(0.1) ? 0 : static_cast<size_t>(bytes));
+    randomize_weights(rng);
+  }
+  // Other ids and weights, where there were some.
+  void reroute(Rng& rng) {
+    router.ids = routing_case(router.problem, rng).ids;
+    randomize_weights(rng);
+  }
 
   // Rows that name their experts instead of offsets: a share of `unwanted` of no expert, in runs.
   void name_experts(Rng& rng, double unwanted = 0.2) {
@@ -116,6 +134,9 @@ struct MlpCase {
                  .expert_offsets = or_null(expert_offsets),
                  .expert_rows = or_null(expert_rows),
                  .row_experts = or_null(row_experts),
+                 .topk_ids = or_null(router.ids),
+                 .expert_map = or_null(router.expert_map),
+                 .topk_weights = or_null(router.weights),
                  .y = y.data.data()};
     if (problem.bias != BiasType::kNone) {
       b.bias_gate = bias_gate.data();
@@ -137,10 +158,16 @@ struct MlpCase {
            (p.x_transform.any() ? ", x transformed" : "") +
            (p.h_transform.any() ? ", h transformed" : "") + ", y " + name_of(p.y.type) + ", " +
            name_of(p.act.kind) + (p.gated ? "" : ", no gate") + ", bias " + name_of(p.bias) +
-           (p.residual ? ", residual" : "");
+           (p.residual ? ", residual" : "") +
+           (p.top_k > 0 ? ", routed: " + router.describe() : "") +
+           (p.weights_on_input ? ", weights on the input" : "");
   }
 
  private:
+  void randomize_weights(Rng& rng) {
+    for (int64_t i = 0; !router.weights.empty() && i < router.count(); ++i)
+      store_element(router.weights.data(), problem.weights_type, i, rng.uniform(0.0f, 1.0f));
+  }
   void randomize_residual(Rng& rng) {
     for (int64_t batch = 0; batch < batches(); ++batch) {
       for (int64_t row = 0; row < problem.m; ++row) {
@@ -185,6 +212,21 @@ inline MlpProblem random_mlp_problem(Rng& rng, int64_t turn) {
   if (rng.chance(0.3)) p.h_transform = random_transform(rng, p.intermediate);
   if (rng.chance(0.3)) p.x.ld = p.hidden + 8;
   if (rng.chance(0.3)) p.y.ld = p.hidden + 16;
+  return p;
+}
+
+// The same of a mixture's experts with a router.
+inline MlpProblem random_routed_problem(Rng& rng, int64_t turn) {
+  constexpr DataType kWeights[] = {DataType::kF32, DataType::kF16, DataType::kBF16};
+  MlpProblem p = random_mlp_problem(rng, turn);
+  p.grouping = Grouping::kNone;
+  p.l = rng.integer(1, 6);
+  p.top_k = rng.integer(1, 4);
+  if (rng.chance(0.3)) p.named_experts = rng.integer(1, 9);
+  p.wide_ids = rng.chance(0.5);
+  p.weights_type = rng.pick(kWeights);
+  p.weights_on_input = rng.chance(0.3);
+  if (p.x_scaling == GlobalScaling::kGivenPerBatch) p.x_scaling = GlobalScaling::kRow;
   return p;
 }
 

@@ -160,11 +160,23 @@ class Checker {
       DUALGEMM_TRY(transform_rows(api::transform_x_problem_of(problem_),
                                   api::transform_x_buffers_of(buffers_, places, memory->data())));
     }
+    if (api::is_routed(problem_)) {
+      DUALGEMM_TRY(
+          route_tokens(api::routing_problem_of(problem_),
+                       api::routing_buffers_of(problem_, buffers_, places, memory->data())));
+    }
     const Buffers first = api::gate_up_buffers_of(problem_, buffers_, places, memory->data());
     CheckReport report = empty_report();
+    rows_.resize(api::is_routed(problem_)
+                     ? static_cast<size_t>(api::product_rows(problem_) * problem_.hidden)
+                     : 0);
     core::RowGroups groups(gate_up_.problem, first);
     for (core::RowGroup group; groups.next(group);) {
       if (group.rows > 0) check_group(read_h(first, group), group, report);
+    }
+    if (api::is_routed(problem_)) {
+      check_tokens(
+          api::routing_buffers_of(problem_, buffers_, places, memory->data()).places, report);
     }
     return report;
   }
@@ -186,7 +198,9 @@ class Checker {
     return h;
   }
 
-  int64_t batches() const { return problem_.grouping == Grouping::kContiguous ? 1 : problem_.l; }
+  int64_t batches() const {
+    return api::product_grouping(problem_) == Grouping::kContiguous ? 1 : problem_.l;
+  }
   int64_t map_rows_of_batch() const { return (problem_.m + kMapTile - 1) / kMapTile; }
 
   CheckReport empty_report() const {
@@ -211,7 +225,41 @@ class Checker {
     return 0.0;
   }
 
-  void check_group(const StoredH& h, const core::RowGroup& group, CheckReport& report) const {
+  // What a token's sum should be: places of its rows; the weights are the combination's.
+  Wanted sum_of(const int32_t* places, int64_t token, int64_t col, double residual) const {
+    double value = 0.0, lowest = 0.0, highest = 0.0, magnitude = 0.0;
+    const int64_t top_k = problem_.top_k;
+    for (int64_t index = token * top_k; index < (token + 1) * top_k; ++index) {
+      if (places[index] < 0) continue;
+      const Wanted& row = rows_[static_cast<size_t>(places[index] * problem_.hidden + col)];
+      const double weight = problem_.weights_on_input || buffers_.topk_weights == nullptr
+                                ? 1.0
+                                : load(problem_.weights_type, buffers_.topk_weights, index);
+      value += weight * row.expected;
+      lowest += std::min(weight * row.lowest, weight * row.highest);
+      highest += std::max(weight * row.lowest, weight * row.highest);
+      magnitude += std::abs(weight) * std::max(std::abs(row.lowest), std::abs(row.highest));
+    }
+    magnitude += std::abs(residual);
+    // A rounding of each product, and of each sum, which is at most the magnitudes'.
+    const double error = static_cast<double>(2 * top_k + 2) * (kRound * magnitude + kTiny);
+    return {value + residual, rounded_to(problem_.y.type, lowest + residual - error),
+            rounded_to(problem_.y.type, highest + residual + error)};
+  }
+
+  void check_tokens(const int32_t* places, CheckReport& report) const {
+    const core::RowGroup all{0, 0, problem_.m, 0, 0, 0};
+    for (int64_t token = 0; token < problem_.m; ++token) {
+      for (int64_t col = 0; col < problem_.hidden; ++col) {
+        const int64_t at = offset(all, token, col);
+        const double residual = problem_.residual ? load(problem_.y.type, residual_, at) : 0.0;
+        count(judge(load(problem_.y.type, buffers_.y, at), sum_of(places, token, col, residual)),
+              all, token, col, report);
+      }
+    }
+  }
+
+  void check_group(const StoredH& h, const core::RowGroup& group, CheckReport& report) {
     const int64_t hidden = problem_.hidden;
     std::vector<Judged> judged(static_cast<size_t>(group.rows * hidden));
     const double alpha = buffers_.alpha_down_per_batch != nullptr
@@ -224,9 +272,14 @@ class Checker {
       decode_row(down_, buffers_.down, buffers_.down_scales, group.batch, col, weights);
       const double bias = bias_at(group.batch, col);
       for (int64_t row = 0; row < group.rows; ++row) {
-        const int64_t at = offset(group, row, col);
         const double row_scale =
             h.row_scales.empty() ? 1.0 : h.row_scales[static_cast<size_t>(row)];
+        if (!rows_.empty()) {
+          rows_[static_cast<size_t>((group.row_begin + row) * hidden + col)] =
+              wanted(product_of(h, row, weights), problem_, alpha, row_scale, bias, 0.0, second_);
+          continue;
+        }
+        const int64_t at = offset(group, row, col);
         const double residual = problem_.residual ? load(problem_.y.type, residual_, at) : 0.0;
         judged[static_cast<size_t>(row * hidden + col)] =
             judge(load(problem_.y.type, buffers_.y, at),
@@ -234,6 +287,7 @@ class Checker {
                          second_));
       }
     });
+    if (!rows_.empty()) return;
     for (int64_t i = 0; i < group.rows * hidden; ++i)
       count(judged[static_cast<size_t>(i)], group, i / hidden, i % hidden, report);
   }
@@ -266,6 +320,7 @@ class Checker {
   const core::ResolvedMatrix down_, y_;
   const reference::Accumulation first_, second_;
   const void* const residual_ = buffers_.residual;
+  std::vector<Wanted> rows_;  // of Down, where tokens are sums of them
 };
 
 }  // namespace

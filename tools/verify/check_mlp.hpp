@@ -18,6 +18,8 @@ namespace dualgemm::verify {
 //   these are the codes of both ends of the interval, under every scale that the block may have
 //   got; transformed, as far as their sum can move a value, and quantised by row, with every scale
 //   that the row may have got.
+// With top_k a token's sum may differ by its weights times that of its rows, rounded to y.type, and
+// by the roundings of the sum.
 Expected<CheckReport> check_mlp(const MlpProblem& problem, const MlpBuffers& buffers, Isa gate_up,
                                 Isa down);
 

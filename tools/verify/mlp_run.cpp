@@ -46,7 +46,7 @@ struct MlpRun::State {
 #if DUALGEMM_HAS_CUDA
   Status copy_operands() {
     const MlpProblem& p = mlp.problem();
-    const int64_t batches = p.grouping == Grouping::kContiguous ? 1 : p.l;
+    const int64_t batches = p.top_k > 0 || p.grouping == Grouping::kContiguous ? 1 : p.l;
     const core::ResolvedMatrix x = core::resolve(p.x, p.m, p.hidden),
                                gate = core::resolve(p.gate, p.intermediate, p.hidden),
                                up = core::resolve(p.up, p.intermediate, p.hidden),
@@ -87,6 +87,12 @@ struct MlpRun::State {
         copies.copy(host.expert_offsets, (p.l + 1) * kIndex, "expert_offsets", &b.expert_offsets));
     DUALGEMM_TRY(copies.copy(host.expert_rows, p.l * kIndex, "expert_rows", &b.expert_rows));
     DUALGEMM_TRY(copies.copy(host.row_experts, p.m * kIndex, "row_experts", &b.row_experts));
+    const int64_t ids = p.m * p.top_k;
+    DUALGEMM_TRY(copies.copy(host.topk_ids, ids * (p.wide_ids ? 8 : 4), "topk_ids", &b.topk_ids));
+    DUALGEMM_TRY(
+        copies.copy(host.expert_map, p.named_experts * kIndex, "expert_map", &b.expert_map));
+    DUALGEMM_TRY(copies.copy(host.topk_weights, ids * core::bytes_of(p.weights_type, 1),
+                             "topk_weights", &b.topk_weights));
     Expected<cuda::DeviceMemory> output =
         cuda::DeviceMemory::allocate(y_rows.data_span_bytes(batches), "y");
     if (!output) return output.status();

@@ -41,6 +41,7 @@ class Problem(ctypes.Structure):
         ("up_column", c_int64),
         ("combine", c_int32),
         ("residual", c_int32),
+        ("a_rows", c_int64),
     ]
 
 
@@ -71,6 +72,7 @@ class Buffers(ctypes.Structure):
         ("bias_up", c_void_p),
         ("residual", c_void_p),
         ("row_experts", c_void_p),
+        ("a_row_index", c_void_p),
     ]
 
 

@@ -42,11 +42,12 @@ inline void gather_group_scales(const PanelSource& source, int64_t block, uint8_
 
 // From the scales of the tile's first row to those of row `row`, at the same block.
 inline int64_t scale_row_offset(const ActivationSource& source, int row) {
-  if (source.scale_tile_stride == 0) return row * source.scale_row_stride;
-  const auto place = [&](int r) {  // 4 strips of 32 rows, side by side
+  const int64_t rows = source.rows_to(row);
+  if (source.scale_tile_stride == 0) return rows * source.scale_row_stride;
+  const auto place = [&](int64_t r) {  // 4 strips of 32 rows, side by side
     return r / 128 * source.scale_tile_stride + r % 32 * 16 + r % 128 / 32 * 4;
   };
-  return place(source.scale_tile_row + row) - place(source.scale_tile_row);
+  return place(source.scale_tile_row + rows) - place(source.scale_tile_row);
 }
 
 // Scale/4 of row `row` of the tile (negative: a row of zeros), one per block at `stride` bytes.

@@ -83,7 +83,7 @@ inline __m256i bf16_block(const uint8_t* codes, float scale) {
 void pack_activation(const ActivationSource& source, int rows, int height, int64_t block_begin,
                      int blocks, uint8_t* packed) {
   for (int r = 0; r < height; ++r) {
-    const uint8_t* codes = source.data + (r < rows ? r : 0) * source.row_bytes;
+    const uint8_t* codes = source.row(r < rows ? r : 0);
     const uint8_t* scales = source.scales + scale_row_offset(source, r < rows ? r : 0);
     for (int b = 0; b < blocks; ++b) {
       const int64_t block = block_begin + b;

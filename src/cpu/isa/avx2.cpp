@@ -86,7 +86,7 @@ void pack_activation(const ActivationSource& source, int rows, int height, int64
   const __m128i table = _mm_loadu_si128(reinterpret_cast<const __m128i*>(kOffsetDoubled));
   const int64_t block_bytes = int64_t{20} * height;
   for (int r = 0; r < height; ++r) {
-    const uint8_t* codes = source.data + (r < rows ? r : 0) * source.row_bytes + block_begin * 8;
+    const uint8_t* codes = source.row(r < rows ? r : 0) + block_begin * 8;
     for (int block = 0; block < blocks; ++block) {
       __m128i x = _mm_setzero_si128();
       if (r < rows) x = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(codes + block * 8));

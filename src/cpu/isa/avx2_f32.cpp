@@ -73,8 +73,7 @@ void pack_activation(const ActivationSource& source, int rows, int height, int64
     for (int r = 0; r < height; ++r) {
       alignas(32) float values[16] = {};
       if (r < rows) {
-        const uint8_t* at =
-            source.data + r * source.row_bytes + (block_begin + block) * 16 * value_bytes;
+        const uint8_t* at = source.row(r) + (block_begin + block) * 16 * value_bytes;
         _mm256_store_ps(values, load_8(source.type, at));
         _mm256_store_ps(values + 8, load_8(source.type, at + 8 * value_bytes));
       }

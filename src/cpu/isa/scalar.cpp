@@ -106,7 +106,7 @@ void pack_e2m1(const ActivationSource& source, int rows, int height, int64_t blo
   auto* out = reinterpret_cast<RowBlockValues<int8_t>*>(packed);
   for (int r = 0; r < height; ++r) {
     const bool exists = r < rows;
-    const uint8_t* codes = source.data + (exists ? r * source.row_bytes : 0) + block_begin * 8;
+    const uint8_t* codes = source.row(exists ? r : 0) + block_begin * 8;
     for (int block = 0; block < blocks; ++block) {
       for (int k = 0; k < 16; ++k) {
         const uint8_t byte = codes[block * 8 + k / 2];
@@ -136,7 +136,7 @@ void pack_f32(const ActivationSource& source, int rows, int height, int64_t bloc
   auto* out = reinterpret_cast<RowBlockValues<float>*>(packed);
   for (int block = 0; block < blocks; ++block) {
     for (int r = 0; r < height; ++r, ++out) {
-      const uint8_t* row = source.data + (r < rows ? r * source.row_bytes : 0);
+      const uint8_t* row = source.row(r < rows ? r : 0);
       for (int k = 0; k < 16; ++k)
         out->value[k] =
             r < rows ? load_value(source.type, row, (block_begin + block) * 16 + k) : 0.0f;

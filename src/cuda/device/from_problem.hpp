@@ -10,6 +10,7 @@
 #include "cuda/device/a_type.hpp"
 #include "cuda/device/activation.hpp"
 #include "cuda/device/nvfp4_output.hpp"
+#include "cuda/device/row_index.hpp"
 #include "dualgemm/types.hpp"
 
 namespace dualgemm::cuda {
@@ -30,6 +31,10 @@ inline AType a_type_of(DataType type) {
   return type == DataType::kE2M1  ? AType::kE2M1
          : type == DataType::kF16 ? AType::kF16
                                   : AType::kBF16;
+}
+
+inline RowIndex row_index_of(const Problem& problem, const Buffers& buffers) {
+  return {buffers.a_row_index, static_cast<uint32_t>(problem.a_rows)};
 }
 
 inline Nvfp4Output nvfp4_output_of(const core::ResolvedMatrix& d, const Buffers& buffers) {

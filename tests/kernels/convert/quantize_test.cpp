@@ -4,36 +4,18 @@
 
 #include "core/int_math.hpp"
 #include "kernels/convert/quantize_checks.hpp"
-#include "kernels/simulation/simulation.hpp"
+#include "kernels/simulation/simulated_arrays.hpp"
 
 namespace dualgemm::test {
 namespace {
 
-using ::testing::AssertionFailure;
 using ::testing::AssertionResult;
-using ::testing::AssertionSuccess;
 
-// Arrays far from each other; the interpreter refuses whatever is outside of them.
-class SimulatedDevice {
+class SimulatedDevice : public SimulatedArrays {
  public:
-  explicit SimulatedDevice(ptxsim::Options options = {}) : options_(options) {}
-  void* put(const char* name, const void* from, int64_t bytes, int64_t shift, bool read_only) {
-    if (bytes == 0) return nullptr;
-    std::vector<std::byte> data(static_cast<size_t>(bytes));
-    std::memcpy(data.data(), from, data.size());
-    const uint64_t address = next_ + static_cast<uint64_t>(shift);
-    next_ += (static_cast<uint64_t>(bytes) / 4096 + 3) * 4096;
-    memory_.add(name + std::to_string(next_), address, std::move(data), true, read_only);
-    return reinterpret_cast<void*>(address);
-  }
-  void get(const void* address, void* to, int64_t bytes) {
-    if (bytes == 0) return;
-    const ptxsim::GlobalBuffer* buffer = memory_.find(reinterpret_cast<uint64_t>(address));
-    std::memcpy(to, buffer->data.data(), static_cast<size_t>(bytes));
-  }
-
+  using SimulatedArrays::SimulatedArrays;
   AssertionResult quantize(const QuantizeProblem& problem, const QuantizeBuffers& buffers) {
-    return run(cuda::quantize_launches(core::resolve(problem), buffers));
+    return run_changed(cuda::quantize_launches(core::resolve(problem), buffers));
   }
   AssertionResult transform_rows(const TransformProblem& problem, const TransformBuffers& buffers) {
     return run(cuda::transform_launches(problem, buffers));
@@ -45,14 +27,17 @@ class SimulatedDevice {
                                  uint8_t* dst) {
     return run(cuda::convert_scales_launches(*core::checked_conversion(conversion), src, dst));
   }
-  size_t launches() const { return launches_; }
-  std::string entry() const { return entry_; }  // of the last launch
   // Rows that a thread takes of one matrix from now on, whatever the launch says.
   void set_thread_rows(uint32_t rows) { thread_rows_ = rows; }
 
  private:
+  AssertionResult run_changed(Expected<std::vector<cuda::KernelLaunch>> launches) {
+    if (launches && thread_rows_ != 0) {
+      for (cuda::KernelLaunch& launch : *launches) change(launch);
+    }
+    return run(launches);
+  }
   void change(cuda::KernelLaunch& launch) const {
-    if (thread_rows_ == 0) return;
     cuda::QuantizeParams params;
     std::memcpy(&params, launch.params.data(), sizeof params);
     const int64_t groups = core::ceil_div(int64_t{params.tensor.count}, int64_t{thread_rows_});
@@ -61,35 +46,7 @@ class SimulatedDevice {
     params.thread_rows = thread_rows_;
     launch.set_params(params);
   }
-  AssertionResult run(const Expected<std::vector<cuda::KernelLaunch>>& launches) {
-    if (!launches) return AssertionFailure() << launches.status().message();
-    launches_ = launches->size();
-    for (cuda::KernelLaunch launch : *launches) {
-      change(launch);
-      entry_ = launch.kernel.entry;
-      const auto program = program_of(launch.kernel);
-      if (program == nullptr) return AssertionFailure() << launch.kernel.entry << " not decoded";
-      ptxsim::Launch grid;
-      grid.grid = {launch.ctas, 1, 1};
-      grid.block = {launch.threads, 1, 1};
-      grid.dynamic_shared_bytes = launch.dynamic_smem_bytes;
-      grid.params.assign(launch.params.begin(), launch.params.begin() + launch.param_bytes);
-      const ptxsim::RunResult result = ptxsim::run(program, grid, memory_, options_);
-      if (result.clean()) continue;
-      AssertionResult failure = AssertionFailure() << launch.kernel.entry << ":\n";
-      if (result.error) failure << ptxsim::to_string(*result.error) << "\n";
-      for (const ptxsim::Report& report : result.reports.list)
-        failure << ptxsim::to_string(report) << "\n";
-      return failure;
-    }
-    return AssertionSuccess();
-  }
 
-  ptxsim::Options options_;
-  ptxsim::GlobalMemory memory_;
-  uint64_t next_ = uint64_t{1} << 40;
-  size_t launches_ = 0;
-  std::string entry_;
   uint32_t thread_rows_ = 0;
 };
 

@@ -93,6 +93,7 @@ Simulation::Simulation(RandomCase& data, int64_t misalign, int64_t misalign_a_sc
       input("expert_offsets", data_or_null(data.expert_offsets), (p.l + 1) * 4);
   buffers_.expert_rows = input("expert_rows", data_or_null(data.expert_rows), p.l * 4);
   buffers_.row_experts = input("row_experts", data_or_null(data.row_experts), p.m * 4);
+  buffers_.a_row_index = input("a_row_index", data_or_null(data.a_row_index), p.m * 4);
   if (p.bias != BiasType::kNone) {
     const auto bias = [&](const char* name, const Guarded<uint8_t>& numbers) {
       return reinterpret_cast<const void*>(add(name, numbers.data(), numbers.size_bytes(),

@@ -22,6 +22,15 @@ TEST(Sm80Groups, EveryWayThatRowsFallToExperts) {
   }
 }
 
+TEST(Sm80Groups, RowsByIndex) {
+  Rng rng;
+  for (const GroupedCase& one : indexed_cases(kTypes, 8, 24, 144, rng)) {
+    const SimulatedRun run{.misalign = rng.integer(0, 3)};
+    expect_right(
+        one, [&](RandomCase& data) { return simulate(data, run); }, rng);
+  }
+}
+
 TEST(Sm80Groups, WhatTheHostChooses) {
   Rng rng;
   for (const int64_t m : {12, 130}) {

@@ -51,6 +51,23 @@ TEST(Sm90aGroups, TilesOf64Rows) { expect_every_way(kGroupShapes[2], kF16OfA, tr
 TEST(Sm90aGroups, TilesOf128Rows) { expect_every_way(kGroupShapes[3], kF16OfA, false); }
 TEST(Sm90aGroups, TilesOf256Rows) { expect_every_way(kGroupShapes[4], kBF16OfA, true); }
 
+TEST(Sm90aGroups, RowsByIndex) {
+  Rng rng;
+  for (const bool prepared : {false, true}) {
+    const GroupShape& shape = kGroupShapes[prepared ? 1 : 0];
+    for (const GroupedCase& one :
+         indexed_cases(prepared ? kBF16OfA : kF16OfA, shape.tile_m, shape.tile_n, 320, rng)) {
+      expect_right(
+          one,
+          [&](RandomCase& data) {
+            SimulatedRun run = run_of(shape, 3, prepared);
+            return simulate(data, run);
+          },
+          rng);
+    }
+  }
+}
+
 // Weights that the TMA unit cannot read where they lie are copied before; operands at any address.
 TEST(Sm90aGroups, CopiesBefore) {
   Rng rng;

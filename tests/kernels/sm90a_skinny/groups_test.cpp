@@ -27,6 +27,20 @@ TEST(Sm90aSkinnyGroups, EveryWayThatRowsFallToExperts) {
   }
 }
 
+TEST(Sm90aSkinnyGroups, RowsByIndex) {
+  Rng rng;
+  for (const bool prepared : {false, true}) {
+    for (const GroupedCase& one : indexed_cases(kTypes, 8, 32, 448, rng)) {
+      expect_right(
+          one,
+          [&](RandomCase& data) {
+            return simulate(data, {.cols = 32, .max_ctas = 3, .prepared = prepared});
+          },
+          rng);
+    }
+  }
+}
+
 // Rings go on from tile to tile, with k-tiles and chunks for some warps only, and for all.
 TEST(Sm90aSkinnyGroups, EndsOfKOverManyTiles) {
   Rng rng;

@@ -171,6 +171,118 @@ TEST(GatedMlp, HasTheBitsOfItsStepsCalledOneByOne) {
   }
 }
 
+// The rows of each expert, gathered by hand, as groups; then the sums. Without weights on the input.
+Bytes run_routed_by_hand(MlpCase& data) {
+  const MlpProblem& p = data.problem;
+  RoutingCase& router = data.router;
+  router.scales_rows = false;
+  router.token_scale.clear();
+  router.poison();
+  RoutingBuffers ids = router.buffers();
+  ids.weights = nullptr;
+  expect_ok(route_tokens(router.problem, ids));
+  MlpProblem groups = p;
+  groups.m = p.m * p.top_k;
+  groups.grouping = Grouping::kContiguous;
+  groups.top_k = groups.named_experts = 0;
+  groups.wide_ids = groups.residual = false;
+  groups.weights_type = DataType::kF32;
+  groups.x.ld = groups.y.ld = 0;
+  const int64_t row_bytes = 2 * p.hidden;
+  Guarded<uint8_t> x(groups.m * row_bytes);
+  for (int64_t row = 0; row < groups.m; ++row) {
+    std::memcpy(x.data() + row * row_bytes,
+                data.x.data.data() + router.row_tokens[static_cast<size_t>(row)] *
+                                         data.x_matrix.row_bytes(),
+                static_cast<size_t>(row_bytes));
+  }
+  Guarded<uint8_t> rows(groups.m * core::bytes_of(p.y.type, p.hidden));
+  MlpBuffers b = data.buffers();
+  b.x = x.data();
+  b.topk_ids = b.topk_weights = b.expert_map = nullptr;
+  b.residual = nullptr;
+  b.expert_offsets = router.offsets.data();
+  b.y = rows.data();
+  const GatedMlp mlp = mlp_of(groups);
+  Guarded<uint8_t> workspace(mlp.workspace_bytes());
+  expect_ok(mlp.run(b, workspace.data(), workspace.size()));
+  const MlpBuffers own = data.buffers();
+  data.y.data.fill(kPoison);
+  expect_ok(combine_tokens({.tokens = p.m,
+                            .top_k = p.top_k,
+                            .cols = p.hidden,
+                            .rows = {.type = p.y.type},
+                            .y = p.y,
+                            .weights_type = p.weights_type,
+                            .residual = p.residual},
+                           {.rows = rows.data(),
+                            .places = router.places.data(),
+                            .weights = own.topk_weights,
+                            .residual = own.residual,
+                            .y = own.y}));
+  return bytes_of(data.y.data);
+}
+
+TEST(GatedMlp, RoutedExpertsHaveTheBitsOfTheirSteps) {
+  Rng rng;
+  for (int64_t turn = 0; turn < 120; ++turn) {
+    MlpProblem p = random_routed_problem(rng, turn);
+    p.weights_on_input = false;
+    MlpCase data(p, rng);
+    SCOPED_TRACE(data.describe());
+    const GatedMlp mlp = mlp_of(data.problem);
+    const Bytes y = run_mlp(mlp, data.buffers(), data);
+    EXPECT_EQ(y, run_mlp(mlp, data.buffers(), data, 0)) << "depends on what the workspace held";
+    EXPECT_EQ(y, run_routed_by_hand(data));
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(GatedMlp, RoutedExpertsRefuseByTheNamesOfTheirFields) {
+  Rng rng;
+  MlpProblem p{.m = 3, .hidden = 32, .intermediate = 48, .l = 4, .top_k = 2};
+  const auto argument = [](const MlpProblem& problem) { return validate(problem).argument(); };
+  const auto with = [&](auto change) {
+    MlpProblem q = p;
+    change(q);
+    return argument(q);
+  };
+  EXPECT_EQ(argument(p), "");
+  EXPECT_EQ(with([](auto& q) { q.top_k = -1; }), "top_k");
+  EXPECT_EQ(with([](auto& q) { q.top_k = 0, q.wide_ids = true; }), "top_k");
+  EXPECT_EQ(with([](auto& q) { q.grouping = Grouping::kContiguous; }), "grouping");
+  EXPECT_EQ(with([](auto& q) { q.named_experts = -2; }), "named_experts");
+  EXPECT_EQ(with([](auto& q) { q.weights_type = DataType::kE2M1; }), "weights_type");
+  EXPECT_EQ(with([](auto& q) {
+              q.quantize_x = true, q.x_scaling = GlobalScaling::kGivenPerBatch;
+            }),
+            "x_scaling");
+  EXPECT_EQ(with([](auto& q) { q.x.batch_stride = 64; }), "x.batch_stride");
+  EXPECT_EQ(with([](auto& q) { q.m = -1; }), "m");
+  p.m = 0;  // a step without tokens
+  MlpCase none(p, rng);
+  run_mlp(mlp_of(p), none.buffers(), none);
+
+  p.m = 3;
+  MlpCase data(p, rng);
+  const GatedMlp mlp = mlp_of(p);
+  const auto refused = [&](auto change) {
+    MlpBuffers b = data.buffers();
+    change(b);
+    Guarded<uint8_t> workspace(mlp.workspace_bytes());
+    return mlp.run(b, workspace.data(), workspace.size()).argument();
+  };
+  const int32_t numbers[8] = {};
+  EXPECT_EQ(refused([](auto& b) { b.topk_ids = nullptr; }), "topk_ids");
+  EXPECT_EQ(refused([&](auto& b) { b.expert_map = numbers; }), "expert_map");
+  EXPECT_EQ(refused([&](auto& b) { b.expert_offsets = numbers; }), "expert_offsets");
+  EXPECT_EQ(refused([&](auto& b) { b.row_experts = numbers; }), "row_experts");
+  EXPECT_EQ(refused([&](auto& b) { b.topk_weights = b.y; }), "y");
+  const std::string text = mlp.explain();
+  EXPECT_NE(text.find("2 ids of each token to rows of experts"), std::string::npos) << text;
+  EXPECT_NE(text.find("weighted sums"), std::string::npos) << text;
+}
+
 TEST(GatedMlp, EveryActivationAndEveryNumberOfRows) {
   Rng rng;
   const std::vector<Activation> activations = every_activation();
@@ -468,7 +580,7 @@ TEST_F(GatedMlpBuffers, ValidateReadsTheNumbersOfRows) {
   EXPECT_EQ(answer(contiguous, [&](auto& b) { b.expert_offsets = falling; }),
             "expert_offsets[2]: 2; must not be below the offset before it, 3");
   EXPECT_EQ(answer(contiguous, [&](auto& b) { b.expert_offsets = too_many; }),
-            "expert_offsets[2]: 5; the last must be m = 4");
+            "expert_offsets[2]: 5; the last must be at most m = 4");
   EXPECT_EQ(answer(contiguous, [](auto& b) { b.expert_offsets = nullptr; }),
             "expert_offsets: null; is required");
   EXPECT_EQ(answer(contiguous, [&](auto& b) { b.row_experts = rows; }),

@@ -229,7 +229,7 @@ TEST(ValidateBuffers, ContiguousOffsets) {
   const auto set = [](const std::vector<int32_t>& offsets) {
     return [&offsets](Buffers& b) { b.expert_offsets = offsets.data(); };
   };
-  const std::vector<int32_t> first{1, 4, 4, 9}, falls{0, 4, 3, 9}, last{0, 4, 4, 8},
+  const std::vector<int32_t> first{1, 4, 4, 9}, falls{0, 4, 3, 9}, last{0, 4, 4, 10},
       negative{0, -1, 4, 9}, beyond{0, 4, 10, 9};
   expect_refused(p,
                  {{"expert_offsets", "null", [](Buffers& b) { b.expert_offsets = nullptr; }},
@@ -237,11 +237,25 @@ TEST(ValidateBuffers, ContiguousOffsets) {
                    [](Buffers& b) { b.expert_offsets = moved(b.expert_offsets, 2); }},
                   {"expert_offsets[0]", "1", set(first)},
                   {"expert_offsets[2]", "3", set(falls)},
-                  {"expert_offsets[3]", "8", set(last)},
+                  {"expert_offsets[3]", "10", set(last)},
                   {"expert_offsets[1]", "-1", set(negative)},
                   {"expert_offsets[3]", "9", set(beyond)},
                   {"expert_rows", "not null", [&](Buffers& b) { b.expert_rows = first.data(); }}},
                  {0, 4, 4, 9});
+  expect_refused(p, {}, {0, 4, 4, 8});  // the last row is nobody's
+}
+
+TEST(ValidateBuffers, RowsOfAByIndex) {
+  Problem p{.m = 3, .n = 16, .k = 16, .l = 2, .grouping = Grouping::kContiguous, .a_rows = 5};
+  static const int32_t below[] = {0, -1, 4}, above[] = {0, 1, 5}, right[] = {4, 4, 0};
+  expect_refused(
+      p, {{"a_row_index", "null", [](Buffers& b) { b.a_row_index = nullptr; }},
+          {"a_row_index", "address % 4 = 2",
+           [](Buffers& b) { b.a_row_index = moved(b.a_row_index, 2); }},
+          {"a_row_index[1]", "-1", [](Buffers& b) { b.a_row_index = below; }},
+          {"a_row_index[2]", "5", [](Buffers& b) { b.a_row_index = above; }}});
+  p.a_rows = 0;
+  expect_refused(p, {{"a_row_index", "not null", [](Buffers& b) { b.a_row_index = right; }}});
 }
 
 TEST(ValidateBuffers, RowsThatNameTheirExperts) {

@@ -76,6 +76,7 @@ TEST_P(Gemm, RandomShapesStayInsideTheBound) {
       p.grouping = rng.chance(0.5) ? Grouping::kContiguous : Grouping::kMasked;
       p.l = rng.integer(1, 5);
     }
+    if (p.grouping == Grouping::kContiguous && rng.chance(0.5)) p.a_rows = rng.integer(1, 2 * m);
     const Values values = rng.chance(0.3) ? Values::kWide : Values::kRandom;
     RandomCase c(p, rng, values);
     fill_optional(c, rng);

@@ -26,6 +26,9 @@ class MlpOnGpu {
     b.expert_offsets = put(data.expert_offsets);
     b.expert_rows = put(data.expert_rows);
     b.row_experts = put(data.row_experts);
+    b.topk_ids = put(data.router.ids);
+    b.expert_map = put(data.router.expert_map);
+    b.topk_weights = put(data.router.weights);
     b.x_column_factors = put(data.x_factors);
     b.h_column_factors = put(data.h_factors);
     if (b.bias_gate != nullptr) b.bias_gate = put(data.bias_gate);
@@ -46,12 +49,14 @@ class MlpOnGpu {
   }
   // Other numbers in place of those that lie there, as many.
   void upload_experts() {
-    const auto copy = [](const int32_t* to, const std::vector<int32_t>& from) {
+    const auto copy = [](const void* to, const auto& from) {
       if (to == nullptr) return;
-      ASSERT_EQ(cudaMemcpy(const_cast<int32_t*>(to), from.data(), from.size() * sizeof(int32_t),
+      ASSERT_EQ(cudaMemcpy(const_cast<void*>(to), from.data(), from.size() * sizeof(from[0]),
                            cudaMemcpyHostToDevice),
                 cudaSuccess);
     };
+    copy(buffers_.topk_ids, data_.router.ids);
+    copy(buffers_.topk_weights, data_.router.weights);
     copy(buffers_.expert_offsets, data_.expert_offsets);
     copy(buffers_.expert_rows, data_.expert_rows);
     copy(buffers_.row_experts, data_.row_experts);
@@ -154,6 +159,19 @@ MlpProblem gpu_problem(Rng& rng, int64_t turn, Grouping grouping) {
   return p;
 }
 
+MlpProblem routed_on_gpu(Rng& rng, int64_t turn) {
+  const MlpProblem router = random_routed_problem(rng, turn);
+  MlpProblem p = gpu_problem(rng, turn, Grouping::kNone);
+  p.l = rng.integer(1, 40);
+  p.top_k = router.top_k;
+  p.named_experts = router.named_experts;
+  p.wide_ids = router.wide_ids;
+  p.weights_type = router.weights_type;
+  p.weights_on_input = router.weights_on_input;
+  p.x_scaling = router.x_scaling;
+  return p;
+}
+
 class GatedMlpOnGpu : public ::testing::TestWithParam<Grouping> {
  protected:
   void SetUp() override { DUALGEMM_NEEDS_GPU(); }
@@ -182,11 +200,23 @@ TEST_P(GatedMlpOnGpu, ALayerOfOrdinarySize) {
   }
 }
 
+// A mixture's experts with a router, of few tokens and of many.
+TEST_P(GatedMlpOnGpu, RoutedExperts) {
+  if (GetParam() != Grouping::kNone) GTEST_SKIP() << "ids make the groups";
+  Rng rng;
+  for (int64_t turn = 0; turn < 48; ++turn) {
+    MlpCase data(routed_on_gpu(rng, turn), rng);
+    expect_right(data, turn / 4 % 2 == 1);
+    if (HasFailure()) return;
+  }
+}
+
 // Recorded once and replayed with other counts, in a workspace and a Y that are poison each time.
 TEST_P(GatedMlpOnGpu, ARecordedGraphFollowsTheCounts) {
   Rng rng;
-  for (int64_t turn = 0; turn < 4; ++turn) {
-    MlpProblem p = gpu_problem(rng, turn, GetParam());
+  for (int64_t turn = 0; turn < 8; ++turn) {
+    if (turn >= 4 && GetParam() != Grouping::kNone) break;
+    MlpProblem p = turn < 4 ? gpu_problem(rng, turn, GetParam()) : routed_on_gpu(rng, turn);
     p.m = 24;
     MlpCase data(p, rng);
     if (p.grouping == Grouping::kContiguous && turn >= 2) data.name_experts(rng);
@@ -205,6 +235,7 @@ TEST_P(GatedMlpOnGpu, ARecordedGraphFollowsTheCounts) {
     cudaGraphExec_t recorded = nullptr;
     ASSERT_EQ(cudaGraphInstantiate(&recorded, graph, 0), cudaSuccess);
     for (int round = 0; round < 6; ++round) {
+      if (p.top_k > 0) data.reroute(rng);
       if (!data.expert_offsets.empty()) data.expert_offsets = random_expert_offsets(rng, p.l, p.m);
       if (!data.expert_rows.empty()) data.expert_rows = random_expert_rows(rng, p.l, p.m);
       if (!data.row_experts.empty()) data.name_experts(rng);

@@ -102,6 +102,14 @@ TEST_P(GroupsOnGpu, EveryWayThatRowsFallToExperts) {
   }
 }
 
+TEST_P(GroupsOnGpu, RowsByIndex) {
+  if (GetParam().isa == Isa::kSm100a) GTEST_SKIP() << "Blackwell's kernels copy whole tiles of A";
+  Rng rng;
+  const SimulateCase simulate = [&](RandomCase& data) { return run(data); };
+  for (const GroupedCase& one : indexed_cases(types_of_a(), GetParam().tile_m, 72, 576, rng))
+    expect_right(one, simulate, rng);
+}
+
 // More experts than the table's kernel takes at a time, and tiles for all SMs several times over.
 TEST_P(GroupsOnGpu, ManyExpertsAndManyTiles) {
   Rng rng;

@@ -118,6 +118,7 @@ class OnGpu {
     buffers_.expert_offsets = put_experts(data.expert_offsets);
     buffers_.expert_rows = put_experts(data.expert_rows);
     buffers_.row_experts = put_experts(data.row_experts);
+    buffers_.a_row_index = put_experts(data.a_row_index);
     buffers_.bias_gate = put_if(static_cast<const uint8_t*>(buffers_.bias_gate),
                                 data.bias_gate.size(), core::bytes_of(data.problem.bias));
     buffers_.bias_up = put_if(static_cast<const uint8_t*>(buffers_.bias_up), data.bias_up.size(),

@@ -2,39 +2,17 @@
 // the CPU: the same bits. (The interpreter runs the same kernels in tests/kernels/convert.)
 #include <gtest/gtest.h>
 
-#include <deque>
-
 #include "dualgemm/dualgemm.hpp"
 #include "kernels/convert/quantize_checks.hpp"
-#include "unit/cuda/on_gpu.hpp"
+#include "unit/cuda/gpu_arrays.hpp"
 
 namespace dualgemm::test {
 namespace {
 
-using ::testing::AssertionFailure;
 using ::testing::AssertionResult;
-using ::testing::AssertionSuccess;
 
-constexpr ExecutionOptions kOnGpu{.device = DeviceKind::kCuda};
-
-// Arrays between margins that must not be written.
-class GpuDevice {
+class GpuDevice : public GpuArrays {
  public:
-  void* put(const char*, const void* from, int64_t bytes, int64_t shift, bool) {
-    if (bytes == 0) return nullptr;
-    arrays_.emplace_back(bytes, shift, from);
-    return arrays_.back().data();
-  }
-  void get(const void* address, void* to, int64_t bytes) {
-    if (bytes == 0) return;
-    for (GuardedDevice& array : arrays_) {
-      if (array.data() != address) continue;
-      const std::vector<uint8_t> got = array.download();
-      std::memcpy(to, got.data(), got.size());
-      return;
-    }
-    ADD_FAILURE() << "no such array";
-  }
   AssertionResult quantize(const QuantizeProblem& problem, const QuantizeBuffers& buffers) {
     return done(dualgemm::quantize(problem, buffers, kOnGpu));
   }
@@ -48,22 +26,6 @@ class GpuDevice {
                                  uint8_t* dst) {
     return done(dualgemm::convert_scales(conversion, src, dst, nullptr, kOnGpu));
   }
-  // Looks at all margins.
-  ~GpuDevice() {
-    for (const GuardedDevice& array : arrays_) array.check_margins();
-  }
-  GpuDevice() = default;
-  GpuDevice(const GpuDevice&) = delete;
-  GpuDevice& operator=(const GpuDevice&) = delete;
-
- private:
-  static AssertionResult done(const Status& status) {
-    if (!status.ok()) return AssertionFailure() << status.message();
-    const cudaError_t error = cudaDeviceSynchronize();
-    if (error != cudaSuccess) return AssertionFailure() << cudaGetErrorString(error);
-    return AssertionSuccess();
-  }
-  std::deque<GuardedDevice> arrays_;
 };
 
 TEST(QuantizeOnGpu, SmallTensorsOfEveryKind) {

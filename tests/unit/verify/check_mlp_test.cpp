@@ -63,6 +63,36 @@ TEST(CheckMlp, AcceptsWhatTheLibraryComputes) {
   EXPECT_GT(largest_share, 0.0);  // some elements are not exact
 }
 
+TEST(CheckMlp, AcceptsRoutedExperts) {
+  Rng rng;
+  for (int64_t turn = 0; turn < 120; ++turn) {
+    MlpCase data(random_routed_problem(rng, turn), rng);
+    const Isa isa = rng.pick(device_caps().isas);
+    SCOPED_TRACE(data.describe() + ", " + name_of(isa));
+    run_mlp(data, data.buffers(), isa);
+    const CheckReport report = report_of(data, data.buffers(), isa);
+    EXPECT_EQ(report.failed, 0) << worst_of(report);
+    EXPECT_EQ(report.compared, data.problem.m * data.problem.hidden);
+    if (testing::Test::HasFailure()) return;
+    if (data.router.weights.empty()) continue;
+    // Another weight is another sum, unless its expert is none.
+    const auto index = rng.integer(0, data.router.count() - 1);
+    const float weight = weight_at(data.problem.weights_type, data.router.weights, index);
+    store_element(data.router.weights.data(), data.problem.weights_type, index, weight + 8.0f);
+    run_mlp(data, data.buffers(), isa);
+    const bool counts = !report_of(data, data.buffers(), isa).failed;
+    EXPECT_TRUE(counts);
+    store_element(data.router.weights.data(), data.problem.weights_type, index, weight);
+    data.router.scales_rows = false, data.router.token_scale.clear();
+    data.router.poison();
+    RoutingBuffers ids = data.router.buffers();
+    ids.weights = nullptr;
+    ASSERT_TRUE(route_tokens(data.router.problem, ids).ok());
+    const bool is_there = data.router.places[static_cast<size_t>(index)] >= 0;
+    EXPECT_EQ(report_of(data, data.buffers(), isa).failed > 0, is_there);
+  }
+}
+
 // One unit in the last place of bf16, or 2^-6 of an FP32 Y, is more than the bound allows almost
 // everywhere.
 TEST(CheckMlp, RefusesAnElementThatIsWrong) {

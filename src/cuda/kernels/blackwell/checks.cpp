@@ -42,8 +42,15 @@ Status check_without_groups(const Problem& problem) {
                              "must be at most 2^31 - 1 tiles of 128 x 64");
 }
 
+Status check_rows_in_order(const Problem& problem) {
+  if (problem.a_rows == 0) return {};
+  return Status::unsupported("a_rows", std::to_string(problem.a_rows),
+                             "Blackwell's kernels copy whole tiles of A: its rows must be in order");
+}
+
 Status check_with_groups(const Problem& problem) {
   DUALGEMM_TRY(check_operands(problem));
+  DUALGEMM_TRY(check_rows_in_order(problem));
   DUALGEMM_TRY(check_groups(problem));
   constexpr int64_t kFewestRows = 16;
   int64_t tiles = most_listed_tiles(problem, kFewestRows);

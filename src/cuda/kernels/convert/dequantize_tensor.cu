@@ -5,6 +5,7 @@
 #include "cuda/kernels/convert/block_values.cuh"
 #include "cuda/kernels/convert/quantize_kernels.hpp"
 #include "cuda/kernels/convert/tensor_rows.cuh"
+#include "cuda/kernels/convert/wide_block.cuh"
 
 namespace dualgemm::cuda {
 namespace {
@@ -44,21 +45,6 @@ __device__ RawValues load_values(const TensorParams& p, const RowPlace& at, uint
                               : p.factors == Factors::kPerExpert ? at.expert
                                                                  : 0];
   return raw;
-}
-
-// Each NaN the quiet one, without a sign.
-template <WideType kType>
-__device__ uint32_t canonical(uint32_t word) {
-  if constexpr (kType == WideType::kF32) {
-    return (word & 0x7FFFFFFFu) > 0x7F800000u ? 0x7FC00000u : word;
-  } else {
-    constexpr uint32_t kInfinity = kType == WideType::kF16 ? 0x7C00u : 0x7F80u;
-    constexpr uint32_t kNan = kType == WideType::kF16 ? 0x7E00u : 0x7FC0u;
-    uint32_t low = word & 0xFFFFu, high = word >> 16;
-    if ((low & 0x7FFFu) > kInfinity) low = kNan;
-    if ((high & 0x7FFFu) > kInfinity) high = kNan;
-    return low | high << 16;
-  }
 }
 
 // zero: 0 * raw.global.

@@ -148,19 +148,6 @@ __device__ void amax_transformed(const TransformedParams& p) {
   if (threadIdx.x == 0) p.partials[blockIdx.x] = largest;
 }
 
-// The one NaN that the CPU writes, too.
-template <WideType kType>
-__device__ uint32_t canonical(uint32_t word) {
-  if constexpr (kType == WideType::kF32) {
-    return (word & 0x7FFFFFFFu) > 0x7F800000u ? 0x7FC00000u : word;
-  } else {
-    constexpr uint32_t kInfinity = kType == WideType::kF16 ? 0x7C00u : 0x7F80u;
-    constexpr uint32_t kNan = kType == WideType::kF16 ? 0x7E00u : 0x7FC0u;
-    const auto half = [&](uint32_t bits) { return (bits & 0x7FFFu) > kInfinity ? kNan : bits; };
-    return half(word & 0xFFFFu) | half(word >> 16) << 16;
-  }
-}
-
 template <WideType kType>
 __device__ void transform_all(const TransformedParams& p) {
   const QuantizeParams& q = p.quantize;

@@ -106,6 +106,21 @@ struct WideBlock {
   }
 };
 
+// A word of values with each NaN the quiet one without a sign, which the CPU writes, too.
+template <WideType kType>
+DUALGEMM_DEVICE uint32_t canonical(uint32_t word) {
+  if constexpr (kType == WideType::kF32) {
+    return (word & 0x7FFFFFFFu) > 0x7F800000u ? 0x7FC00000u : word;
+  } else {
+    constexpr uint32_t kInfinity = kType == WideType::kF16 ? 0x7C00u : 0x7F80u;
+    constexpr uint32_t kNan = kType == WideType::kF16 ? 0x7E00u : 0x7FC0u;
+    uint32_t low = word & 0xFFFFu, high = word >> 16;
+    if ((low & 0x7FFFu) > kInfinity) low = kNan;
+    if ((high & 0x7FFFu) > kInfinity) high = kNan;
+    return low | high << 16;
+  }
+}
+
 // Eight bytes of codes to any address. aligned: to 8.
 DUALGEMM_DEVICE void store_codes(uint8_t* to, const uint32_t (&words)[2], bool aligned) {
   if (aligned) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/int_math.hpp"
+#include "cuda/kernels/blackwell/checks.hpp"
 #include "cuda/kernels/blackwell/group_operands.hpp"
 #include "cuda/kernels/blackwell/stream_model.hpp"
 #include "cuda/kernels/common/group_tiles.hpp"
@@ -80,6 +81,7 @@ Status supports(const Problem& problem) {
                                "this kernel takes f16 and bf16");
   }
   DUALGEMM_TRY(check_rows_type(problem));
+  DUALGEMM_TRY(blackwell::check_rows_in_order(problem));
   DUALGEMM_TRY(check_extents(problem));
   const core::ResolvedProblem resolved = core::resolve(problem);
   DUALGEMM_TRY(check_strides("a", resolved.a));

@@ -141,6 +141,7 @@ KernelLaunch build_launch(const core::ResolvedProblem& given, const Buffers& buf
   params.aligned16 = is_aligned16(params.a) && is_aligned16(params.gate) && is_aligned16(params.up);
   params.k16 = static_cast<uint32_t>(p.k / 16);
   params.groups = group_tiles_of(p, buffers, workspace);
+  params.row_index = row_index_of(p, buffers);
   const int64_t tile_m = instance.config.tile_m;
   const int64_t tiles_m = grouped ? most_group_tiles(p, tile_m) : ceil_div(p.m, tile_m) * p.l;
   params.tiles_m = static_cast<uint32_t>(ceil_div(p.m, tile_m));

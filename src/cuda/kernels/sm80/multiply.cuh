@@ -82,11 +82,16 @@ DUALGEMM_DEVICE WeightRows rows_of_one(const Params& params, const Place& place,
 template <Config kCfg>
 DUALGEMM_DEVICE void load_a(const Params& params, const Place& place, uint32_t group, uint32_t k16,
                             Steps& steps) {
-  const uint32_t row = place.m_begin + group * kGroupRows + place.row_in_group;
+  uint32_t row = place.m_begin + group * kGroupRows + place.row_in_group;
   // Without groups from the parameters, each time: held in a register, the sequential kernels for
   // halves took 148 of them, and an SM held one CTA instead of two (sm_90, 64 rows).
-  const uint32_t rows = kCfg.pass == Pass::kGroups ? place.m_end : params.m;
-  const RowCursor cursor = row_cursor(params.a, place.batch, row, rows, row + place.swizzled_shift);
+  uint32_t rows = kCfg.pass == Pass::kGroups ? place.m_end : params.m;
+  uint32_t swizzled_row = row + place.swizzled_shift;
+  if constexpr (kCfg.pass == Pass::kGroups) {
+    if (params.row_index.of_a != nullptr && row < rows)
+      row = swizzled_row = params.row_index(row), rows = params.row_index.rows;
+  }
+  const RowCursor cursor = row_cursor(params.a, place.batch, row, rows, swizzled_row);
   if constexpr (kCfg.a_type == AType::kE2M1) {
     decode<false>(load_packed(cursor, k16, params.k16, params.aligned16), steps);
   } else {

@@ -8,6 +8,7 @@
 #include "cuda/device/combine.hpp"
 #include "cuda/device/group_tiles.hpp"
 #include "cuda/device/nvfp4_output.hpp"
+#include "cuda/device/row_index.hpp"
 
 namespace dualgemm::cuda::sm80 {
 
@@ -46,6 +47,7 @@ struct Params {
   uint32_t k16;               // k / 16
   uint32_t tiles_m, tiles_n;  // CTAs: tiles_m * tiles_n * l, tile_m innermost
   GroupTiles groups;          // kGroups: instead of tiles_m and l; CTAs for as many as may be
+  RowIndex row_index;         // kGroups
 };
 
 }  // namespace dualgemm::cuda::sm80

@@ -40,7 +40,7 @@ bool is_prepared_by_groups(const core::ResolvedProblem& problem, const Buffers& 
       problem.a.type == DataType::kE2M1 && problem.a.scale_layout == ScaleLayout::kSwizzled128x4;
   return problem.problem.grouping == Grouping::kMasked ||
          (problem.problem.grouping == Grouping::kContiguous && swizzled &&
-          buffers.row_experts == nullptr);
+          buffers.row_experts == nullptr && buffers.a_row_index == nullptr);
 }
 
 KernelLaunch preparation(const core::ResolvedProblem& problem, const Buffers& buffers,
@@ -71,6 +71,7 @@ KernelLaunch preparation(const core::ResolvedProblem& problem, const Buffers& bu
   params.packed_order = config.prepared;
   if (by_groups) params.groups = group_tiles_of(p, buffers, workspace + pieces.groups);
   params.tile_m = Divisor(static_cast<uint32_t>(config.tile_m));
+  params.row_index = row_index_of(p, buffers);
   return prepare_launch(params);
 }
 

@@ -10,6 +10,7 @@
 #include "cuda/device/divisor.hpp"
 #include "cuda/device/group_tiles.hpp"
 #include "cuda/device/nvfp4_output.hpp"
+#include "cuda/device/row_index.hpp"
 #include "cuda/kernels/hopper/packed_unit.hpp"
 #include "cuda/kernels/hopper/shifts.hpp"
 #include "cuda/kernels/sm90a/config.hpp"
@@ -34,6 +35,7 @@ struct PrepareParams {
   AType type;
   GroupTiles groups;  // whose rows alone are decoded; none: all
   Divisor tile_m;     // of the groups' tiles
+  RowIndex row_index;  // without `groups`
 };
 
 // Which k-tiles of which tiles each CTA does. Tiles 0 .. whole_tiles-1 are done whole, tile t

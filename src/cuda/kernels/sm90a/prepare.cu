@@ -118,7 +118,7 @@ __device__ RowPlace place_of(const PrepareParams& p, uint32_t index) {
 // A lane writes 16 bytes of the 64 of steps 2*word and 2*word+1 of a row.
 template <bool kGrouped>
 __device__ RowPiece locate(const PrepareParams& p, uint32_t index) {
-  const RowPlace place = place_of<kGrouped>(p, index);
+  RowPlace place = place_of<kGrouped>(p, index);
   if (place.state == RowPlace::kNone) return {nullptr, nullptr, nullptr};
   const uint32_t q = threadIdx.x % 4, word = threadIdx.x / 4 % 8;
   const uint32_t k = place.k_tile * kTileK + k_of_word(p, q, word);
@@ -127,6 +127,7 @@ __device__ RowPiece locate(const PrepareParams& p, uint32_t index) {
               p.out + (sub * p.m.value + place.row) * kRowBytes + word % 2 * 64 + q * 16};
   if (k >= p.k || place.state == RowPlace::kBlank) return at;
   const uint64_t bytes = p.type == AType::kE2M1 ? k / 2 : 2 * static_cast<uint64_t>(k);
+  if constexpr (!kGrouped) place.row = place.swizzled_row = p.row_index(place.row);
   at.data = p.a + place.batch * p.batch_bytes + place.row * p.row_bytes + bytes;
   at.scale = scale_at(p, place, k / 16);
   return at;
@@ -238,10 +239,12 @@ __device__ void prepare([[maybe_unused]] const PrepareParams& p) {
   uint32_t pieces = p.row_pieces;
   Places places{};
   // Addresses need nothing of the kernel in front, which has perhaps not ended; with groups, that
-  // kernel makes the table.
-  if constexpr (!kGrouped) places = locate_all<false>(p, pieces, thread / 32, threads / 32);
+  // kernel makes the table, and perhaps the index of rows.
+  const bool early = !kGrouped && p.row_index.of_a == nullptr;
+  if (early) places = locate_all<false>(p, pieces, thread / 32, threads / 32);
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
+  if (!kGrouped && !early) places = locate_all<false>(p, pieces, thread / 32, threads / 32);
   if constexpr (kGrouped) {
     pieces = number_of_tiles(p.groups) * p.tile_m.value * p.k_tiles.value;
     places = locate_all<true>(p, pieces, thread / 32, threads / 32);

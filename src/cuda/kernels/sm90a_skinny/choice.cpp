@@ -75,7 +75,7 @@ Status supports(const Problem& problem, bool prepared) {
   }
   if (grouped) DUALGEMM_TRY(check_group_tiles(problem));
   core::ResolvedProblem resolved = core::resolve(problem);
-  if (problem.grouping == Grouping::kContiguous &&
+  if (problem.grouping == Grouping::kContiguous && problem.a_rows == 0 &&
       problem.a.scale_layout == ScaleLayout::kSwizzled128x4)
     resolved.a.rows = core::most_padded_rows(problem.m, problem.l);
   const int64_t alignment = a_alignment(problem.a.type);

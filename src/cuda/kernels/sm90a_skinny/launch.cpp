@@ -59,6 +59,7 @@ Params params_of(const core::ResolvedProblem& given, const Buffers& buffers, con
   params.narrow_units = static_cast<uint32_t>(split.narrow_units);
   params.groups = group_tiles_of(p, buffers, table);
   params.group_rows = group_rows_of(p, buffers, config.tile_m);
+  params.row_index = row_index_of(p, buffers);
   return params;
 }
 

@@ -26,27 +26,30 @@ struct RowCursor {
   const uint8_t* scales;  // the same of the scales
 };
 
-// Where row `row` of a tile begins: its data, its scales.
-DUALGEMM_DEVICE const uint8_t* row_of_a(const Params& params, const Tile& tile, uint32_t row) {
-  return params.a.codes + tile.batch * params.a.batch_bytes +
-         (tile.m_begin + row) * params.a.row_bytes;
-}
-DUALGEMM_DEVICE const uint8_t* scales_of_row_of_a(const Params& params, const Tile& tile,
-                                                  uint32_t row) {
-  const uint32_t begin = params.a.swizzled ? tile.padded_begin : tile.m_begin;
-  return params.a.scales + tile.batch * params.a.scale_batch_bytes +
-         scale_offset(params.a, begin + row);
+// Where row `row` of a tile begins: its data, its scales (halves: null).
+template <AType kType, bool kGrouped>
+DUALGEMM_DEVICE RowCursor row_of_a(const Params& params, const Tile& tile, uint32_t row) {
+  const PackedView& a = params.a;
+  uint32_t of_a = tile.m_begin + row;
+  uint32_t of_scales = (a.swizzled ? tile.padded_begin : tile.m_begin) + row;
+  if (kGrouped && params.row_index.of_a != nullptr) of_a = of_scales = params.row_index(of_a);
+  const uint8_t* const data = a.codes + tile.batch * a.batch_bytes + of_a * a.row_bytes;
+  if constexpr (kType != AType::kE2M1) return {data, nullptr};
+  return {data, a.scales + tile.batch * a.scale_batch_bytes + scale_offset(a, of_scales)};
 }
 
-template <AType kType>
+template <AType kType, bool kGrouped>
 DUALGEMM_DEVICE RowCursor row_cursor(const Params& params, const Tile& tile, uint32_t k_tile) {
   const uint32_t row = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
   if (row >= tile.rows) return {nullptr, nullptr};
-  const uint8_t* const data = row_of_a(params, tile, row);
-  if constexpr (kType != AType::kE2M1) return {data + k_tile * (2 * kTileK) + q * 64, nullptr};
-  return {data + k_tile * kTileRowBytes + q * 16, scales_of_row_of_a(params, tile, row) +
-                                                      (k_tile * 4 + q / 2) * scale_step(params.a) +
-                                                      q % 2 * 2};
+  RowCursor cursor = row_of_a<kType, kGrouped>(params, tile, row);
+  if constexpr (kType != AType::kE2M1) {
+    cursor.data += k_tile * (2 * kTileK) + q * 64;
+  } else {
+    cursor.data += k_tile * kTileRowBytes + q * 16;
+    cursor.scales += (k_tile * 4 + q / 2) * scale_step(params.a) + q % 2 * 2;
+  }
+  return cursor;
 }
 
 // Not as constant data (ld.global.nc): the grid before this one may have written it while this one
@@ -142,7 +145,7 @@ DUALGEMM_DEVICE void decode_row(const Params& params, const RawRow<kType>& raw, 
 }
 
 // A warp's part of A, loaded ahead of its use, half a k-tile at a time.
-template <AType kType>
+template <AType kType, bool kGrouped>
 struct Activations {
   RowCursor row;
   uint32_t k;  // where this thread's part of the k-tile at `row` begins
@@ -150,7 +153,7 @@ struct Activations {
 
   // Reads nothing yet.
   DUALGEMM_DEVICE void find(const Params& params, const Tile& tile, uint32_t warp) {
-    row = row_cursor<kType>(params, tile, warp);
+    row = row_cursor<kType, kGrouped>(params, tile, warp);
     k = row.data == nullptr ? params.k : warp * kTileK + threadIdx.x % 4 * 32;
   }
   DUALGEMM_DEVICE void load_both(const Params& params) { load(params, 0), load(params, 1); }
@@ -223,7 +226,7 @@ DUALGEMM_DEVICE void multiply_half(const Params& params, const UnitStorage& from
 // as soon as this one's has been used.
 template <Config kCfg, int kUnit = 0>
 DUALGEMM_DEVICE void multiply_k_tile(const Params& params, UnitStorage (&units)[kCfg.units],
-                                     Activations<kCfg.a_type>& a, Steps (&steps)[2],
+                                     Activations<kCfg.a_type, kCfg.grouped>& a, Steps (&steps)[2],
                                      Accumulators<kCfg>& acc, WeightCopier<kCfg>& ahead) {
   constexpr bool kLast = kUnit + 1 == kCfg.units;
   if constexpr (kUnit == 0) decode_row<kCfg.a_type>(params, a.raw[0], steps[0]);
@@ -280,7 +283,7 @@ class CopyingWarp {
   RingStorage<kCfg>& storage_;
   uint32_t warp_, stage_ = 0;
   WeightCopier<kCfg> ahead_;
-  Activations<kCfg.a_type> a_;
+  Activations<kCfg.a_type, kCfg.grouped> a_;
 };
 
 }  // namespace dualgemm::cuda::sm90a_skinny

@@ -144,7 +144,7 @@ struct RawChunk<AType::kE2M1> {
 // after the last chunk comes the last one again, or, if `kWraps`, the first one, which the next
 // tile begins with. With a branch around them the compiler copied a loaded word at once, and so
 // waited for a before it asked for weights: 12.3 instead of 11.7 us at (4096, 7168), M = 1.
-template <AType kType, int kGroups, bool kWraps>
+template <AType kType, int kGroups, bool kWraps, bool kGrouped>
 struct ChunkCursor {
   static constexpr int kChunkBytes = kType == AType::kE2M1 ? kChunkK / 2 : 2 * kChunkK;
   const uint8_t* data[kGroups];  // of the first chunk
@@ -158,12 +158,11 @@ struct ChunkCursor {
 #pragma unroll
     for (int group = 0; group < kGroups; ++group) {
       const uint32_t row = min(group * kGroupRows + lane / 4, tile.rows - 1);
-      data[group] = row_of_a(params, tile, row) + static_cast<uint64_t>(range.begin) * kChunkBytes +
-                    q * (kChunkBytes / 4);
-      if constexpr (kType == AType::kE2M1) {
-        scales[group] =
-            scales_of_row_of_a(params, tile, row) + range.begin * scale_step(params.a) + q;
-      }
+      const RowCursor at = row_of_a<kType, kGrouped>(params, tile, row);
+      data[group] =
+          at.data + static_cast<uint64_t>(range.begin) * kChunkBytes + q * (kChunkBytes / 4);
+      if constexpr (kType == AType::kE2M1)
+        scales[group] = at.scales + range.begin * scale_step(params.a) + q;
     }
   }
 
@@ -342,7 +341,7 @@ class PackedWarp {
 
   ChunkRange range_;
   ChunkRing<kCfg> ring_;
-  ChunkCursor<kCfg.a_type, kGroups, kWraps> cursor_;
+  ChunkCursor<kCfg.a_type, kGroups, kWraps, kCfg.grouped> cursor_;
   RawChunk<kCfg.a_type> raw_[kGroups];  // of the chunk that comes next
 };
 

@@ -9,6 +9,7 @@
 #include "cuda/device/divisor.hpp"
 #include "cuda/device/group_tiles.hpp"
 #include "cuda/device/nvfp4_output.hpp"
+#include "cuda/device/row_index.hpp"
 #include "cuda/kernels/hopper/packed_unit.hpp"
 #include "cuda/kernels/hopper/shifts.hpp"
 
@@ -53,6 +54,7 @@ struct Params {
   // table, or, if there is none, of those that the CTA finds.
   GroupTiles groups;
   GroupRows group_rows;  // then
+  RowIndex row_index;    // in instances for groups
   hopper::Shifts shifts;
 };
 

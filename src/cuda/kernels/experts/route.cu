@@ -1,0 +1,115 @@
+// Top-k ids to rows of experts, by one CTA: a counting sort that keeps the order of the ids.
+//
+// Warps count their own part of the ids; where a warp's rows of an expert begin is what all experts
+// before have, and what the warps before have of it. Then each warp goes through its part again, 32
+// ids at a time, of which those of one expert take neighbouring rows.
+#include "cuda/kernels/common/make_group_tiles.cuh"
+#include "cuda/kernels/experts/row_weight.cuh"
+#include "cuda/kernels/experts/routing_kernels.hpp"
+#include "cuda/ptx/grid.cuh"
+
+namespace dualgemm::cuda {
+namespace {
+
+constexpr uint32_t kWholeWarp = 0xFFFFFFFFu;
+
+// Of id `index`; `experts`: none.
+__device__ uint32_t expert_of(const RouteParams& p, uint32_t index) {
+  const int64_t id = p.wide_ids ? static_cast<const int64_t*>(p.ids)[index]
+                                : static_cast<const int32_t*>(p.ids)[index];
+  if (p.named_experts == 0) {
+    return static_cast<uint64_t>(id) < p.experts ? static_cast<uint32_t>(id) : p.experts;
+  }
+  if (static_cast<uint64_t>(id) >= p.named_experts) return p.experts;
+  return min(static_cast<uint32_t>(p.expert_map[id]), p.experts);
+}
+
+// counts[warp][expert], of those warps that count; the last expert: none.
+__device__ void count_ids(const RouteParams& p, uint32_t* counts) {
+  const uint32_t stride = p.experts + 1, warp = threadIdx.x / 32;
+  for (uint32_t i = threadIdx.x; i < p.warps * stride; i += kRouteThreads) counts[i] = 0;
+  group_tiles::sync_cta();
+  if (warp < p.warps) {
+    const uint32_t end = min((warp + 1) * p.ids_a_warp, p.count);
+    for (uint32_t i = warp * p.ids_a_warp + threadIdx.x % 32; i < end; i += 32)
+      atomicAdd(&counts[warp * stride + expert_of(p, i)], 1u);
+  }
+  group_tiles::sync_cta();
+}
+
+// counts becomes where each warp's next row of each expert goes; writes the offsets.
+__device__ void place_experts(const RouteParams& p, uint32_t* counts) {
+  __shared__ uint32_t of_warps[2][1][32];  // of chunks in turn
+  const uint32_t stride = p.experts + 1;
+  uint32_t before = 0;  // rows of the chunks before
+#pragma unroll 1
+  for (uint32_t first = 0, chunk = 0; first < stride; first += kRouteThreads, chunk ^= 1) {
+    const uint32_t expert = first + threadIdx.x;
+    const bool exists = expert < stride;
+    uint32_t own = 0;
+    for (uint32_t warp = 0; exists && warp < p.warps; ++warp) own += counts[warp * stride + expert];
+    __syncwarp();
+    uint32_t through[1] = {own}, all[1];
+    group_tiles::scan<kRouteThreads, group_tiles::Add>(of_warps[chunk], through, all);
+    uint32_t next = before + through[0] - own;
+    if (exists) p.offsets[expert] = static_cast<int32_t>(next);
+    for (uint32_t warp = 0; exists && warp < p.warps; ++warp) {
+      const uint32_t count = counts[warp * stride + expert];
+      counts[warp * stride + expert] = next;
+      next += count;
+    }
+    before += all[0];
+  }
+  group_tiles::sync_cta();
+}
+
+__device__ void write_row(const RouteParams& p, uint32_t index, uint32_t row, bool exists) {
+  const uint32_t token = quotient(index, p.top_k);
+  p.row_tokens[row] = static_cast<int32_t>(token);
+  p.places[index] = exists ? static_cast<int32_t>(row) : -1;
+  if (p.row_scale == nullptr) return;
+  float scale = exists ? 1.0f : 0.0f;
+  if (exists && p.weights != nullptr) scale = load_weight(p.weight_type, p.weights, index);
+  if (exists && p.token_scale != nullptr) scale = __fmul_rn(scale, p.token_scale[token]);
+  p.row_scale[row] = scale;
+}
+
+__device__ void place_ids(const RouteParams& p, uint32_t* counts) {
+  const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (warp >= p.warps) return;
+  uint32_t* const next = counts + warp * (p.experts + 1);
+  const uint32_t begin = warp * p.ids_a_warp, end = min(begin + p.ids_a_warp, p.count);
+#pragma unroll 1
+  for (uint32_t first = begin; first < end; first += 32) {
+    const uint32_t index = first + lane;
+    const bool there = index < end;
+    const uint32_t expert = there ? expert_of(p, index) : ~0u;
+    const uint32_t alike = __match_any_sync(kWholeWarp, expert);
+    const uint32_t before = __popc(alike & ((1u << lane) - 1));
+    const uint32_t row = there ? next[expert] + before : 0;
+    __syncwarp();  // all have read it
+    if (there && before == 0) next[expert] += __popc(alike);
+    __syncwarp();
+    if (there) write_row(p, index, row, expert < p.experts);
+  }
+}
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(kRouteThreads)
+    dual_gemm_route(const __grid_constant__ RouteParams p) {
+  extern __shared__ uint32_t counts[];
+#if __CUDA_ARCH__ >= 900
+  ptx::griddepcontrol_wait();  // ids are the work of the grid in front
+  ptx::griddepcontrol_launch_dependents();
+#endif
+  count_ids(p, counts);
+  place_experts(p, counts);
+  place_ids(p, counts);
+}
+
+Kernel route_kernel() {
+  return {"route", "dual_gemm_route", reinterpret_cast<const void*>(&dual_gemm_route)};
+}
+
+}  // namespace dualgemm::cuda

@@ -1,0 +1,22 @@
+// The compiled kernels around the experts' products, and what the host code knows of them.
+#pragma once
+
+#include "cuda/kernels/experts/routing_params.hpp"
+#include "cuda/ptx/target.hpp"
+#include "cuda/runtime/launch_value.hpp"
+
+namespace dualgemm::cuda {
+
+// One CTA: a stable sort needs the counts of all ids before it places one.
+inline constexpr int kRouteThreads = 1024;
+inline constexpr int kRouteCounts = 12 << 10;  // in shared memory: 48 KB need no permission
+inline constexpr int kCombineThreads = 128;
+inline constexpr int kRowsAtOnce = 4;  // of a token, whose loads a thread has under way
+
+inline constexpr int kGatherThreads = 256;
+
+Kernel route_kernel();
+Kernel combine_rows_kernel(OutputType rows);
+Kernel gather_rows_kernel();
+
+}  // namespace dualgemm::cuda
