@@ -43,8 +43,8 @@ struct RoutingBuffers {
   int32_t* offsets = nullptr;     // [experts + 1]
   int32_t* row_tokens = nullptr;  // [tokens * top_k]: the token that a row is, of no expert's, too
   int32_t* places = nullptr;      // [tokens][top_k]: the row of an id; -1: of no expert
-  float* row_scale = nullptr;     // optional [tokens * top_k]: weights * token_scale, 0 without expert
-  void* stream = nullptr;         // kCuda
+  float* row_scale = nullptr;  // optional [tokens * top_k]: weights * token_scale, 0 without expert
+  void* stream = nullptr;      // kCuda
 };
 
 Status validate(const RoutingProblem& problem);
@@ -53,11 +53,11 @@ Status route_tokens(const RoutingProblem& problem, const RoutingBuffers& buffers
 
 struct CombineProblem {
   int64_t tokens = 0, top_k = 1;
-  int64_t cols = 0;                         // a positive multiple of 16
-  Matrix rows{.type = DataType::kBF16};     // kF16, kBF16 or kF32: [tokens * top_k][cols]
-  Matrix y{.type = DataType::kBF16};        // likewise: [tokens][cols]
-  DataType weights_type = DataType::kF32;   // kF32, kF16 or kBF16
-  bool residual = false;                    // CombineBuffers::residual
+  int64_t cols = 0;                        // a positive multiple of 16
+  Matrix rows{.type = DataType::kBF16};    // kF16, kBF16 or kF32: [tokens * top_k][cols]
+  Matrix y{.type = DataType::kBF16};       // likewise: [tokens][cols]
+  DataType weights_type = DataType::kF32;  // kF32, kF16 or kBF16
+  bool residual = false;                   // CombineBuffers::residual
   bool operator==(const CombineProblem&) const = default;
 };
 

@@ -53,7 +53,7 @@ typedef struct dualgemm_mlp_problem {
   int64_t hidden;       /**< columns of X, Gate, Up and Y; a positive multiple of 16 */
   int64_t intermediate; /**< rows of Gate and Up, columns of Down; a positive multiple of 16 */
   int64_t l;            /**< batches or experts, >= 1; default 1 */
-  dualgemm_matrix x;    /**< BF16 (default) or F16 */
+  dualgemm_matrix x;    /**< BF16 (default) or F16; where no kernel of a GPU reads it, F32 */
   dualgemm_matrix gate; /**< always E2M1; default tight, linear scales; so for the next two */
   dualgemm_matrix up;
   dualgemm_matrix down;
@@ -64,7 +64,7 @@ typedef struct dualgemm_mlp_problem {
   int32_t residual;        /**< 0 or 1; 1: buffers.residual is added, in FP32 and last */
   int32_t batch_invariant; /**< 0 or 1, as in dualgemm_problem */
   int32_t quantize_x;      /**< 0 or 1; 1: X to NVFP4 first */
-  int32_t quantize_h;      /**< 0 or 1; 1: H to NVFP4, with buffers.h_global_scale */
+  int32_t quantize_h;      /**< 0 or 1; 1: H to NVFP4, by h_scaling */
   int32_t x_scaling; /**< quantize_x: DUALGEMM_SCALING_ROW (default), _GIVEN, _GIVEN_PER_BATCH */
   int32_t reserved;  /**< must be 0 */
   /** 0 or 1; 1: no gate, H = act(alpha_up * X * Up^T + bias_up), with an act of one product
@@ -76,6 +76,16 @@ typedef struct dualgemm_mlp_problem {
   /** 0 or 1; 1: X is multiplied by buffers.x_column_factors before that; mlp.hpp, x_transform */
   int32_t has_x_column_factors;
   int32_t has_h_column_factors; /**< likewise H, by buffers.h_column_factors */
+  /**
+   * A mixture's experts with a router: ids of a token. m counts tokens then, l experts, grouping is
+   * none; mlp.hpp has the formula. 0, the default: rows are as `grouping` says.
+   */
+  int64_t top_k;
+  int64_t named_experts;    /**< as in dualgemm_routing_problem, and so the next two */
+  int32_t wide_ids;         /**< 0 or 1 */
+  int32_t weights_type;     /**< default DUALGEMM_F32 */
+  int32_t weights_on_input; /**< 0 or 1; 1: the weights are factors of Gate's and Up's products */
+  int32_t h_scaling;        /**< quantize_h: DUALGEMM_SCALING_GIVEN (default) or _ROW */
 } dualgemm_mlp_problem;
 
 /**
@@ -98,7 +108,7 @@ typedef struct dualgemm_mlp_buffers {
   const float* alpha_down_per_batch;
   float alpha_gate; /**< global scale of Gate, times a given one of X; default 1, as the others */
   float alpha_up;   /**< likewise of Up */
-  /** likewise of Down, times h_global_scale if H is quantised and has no transform of its own */
+  /** likewise of Down, times h_global_scale if H is quantised with it */
   float alpha_down;
   float h_global_scale;  /**< quantize_h: dequantising; finite, > 0; default 1 */
   const void* bias_gate; /**< [l][intermediate] */
@@ -113,6 +123,9 @@ typedef struct dualgemm_mlp_buffers {
   void* stream;
   const float* x_column_factors; /**< has_x_column_factors: [hidden]; else null */
   const float* h_column_factors; /**< has_h_column_factors: [intermediate]; else null */
+  const void* topk_ids; /**< top_k: as ids of dualgemm_routing_buffers, and so the next two */
+  const int32_t* expert_map;
+  const void* topk_weights; /**< null: all 1 */
 } dualgemm_mlp_buffers;
 
 DUALGEMM_API dualgemm_status dualgemm_mlp_problem_init(dualgemm_mlp_problem* problem,
@@ -168,7 +181,7 @@ DUALGEMM_API dualgemm_status dualgemm_mlp_down_weights(const dualgemm_mlp* mlp,
                                                        dualgemm_buffers* weights) DUALGEMM_NOEXCEPT;
 
 /**
- * Runs at most four steps. Validates first; on any error nothing is written. workspace: as that of
+ * Runs at most four steps, two more with top_k. Validates first; on any error nothing is written. workspace: as that of
  * dualgemm_run(). CUDA: enqueues and returns; may be recorded in a graph.
  */
 DUALGEMM_API dualgemm_status dualgemm_mlp_run(const dualgemm_mlp* mlp,

@@ -47,14 +47,17 @@ struct MlpProblem {
   int64_t hidden = 0;                 // columns of X, Gate, Up and Y; a multiple of 16
   int64_t intermediate = 0;           // rows of Gate and Up, columns of Down; a multiple of 16
   int64_t l = 1;                      // batches or experts
-  Matrix x{.type = DataType::kBF16};  // kF16 or kBF16
+  Matrix x{.type = DataType::kBF16};  // kF16 or kBF16; where no kernel of a GPU reads it, kF32
   Matrix gate{}, up{}, down{};        // always kE2M1
   Matrix y{.type = DataType::kBF16};  // kF16, kBF16 or kF32
   // W4A4: what the tensor cores would be given on a GPU that multiplies NVFP4. Otherwise W4A16: X
   // and H have x.type.
   bool quantize_x = false;  // X to NVFP4, with scales of x_scaling
-  bool quantize_h = false;  // H to NVFP4 in the dual product's epilogue, with h_global_scale
-  GlobalScaling x_scaling = GlobalScaling::kRow;  // kRow, kGiven or kGivenPerBatch
+  // H to NVFP4, in the dual product's epilogue with h_global_scale (h_scaling kGiven), or behind it
+  // with a scale of each row (kRow).
+  bool quantize_h = false;
+  GlobalScaling x_scaling = GlobalScaling::kRow;    // kRow, kGiven or kGivenPerBatch
+  GlobalScaling h_scaling = GlobalScaling::kGiven;  // kGiven or kRow; an h_transform: always kRow
   Activation act{};
   Grouping grouping = Grouping::kNone;
   BiasType bias = BiasType::kNone;  // of all three
@@ -92,12 +95,12 @@ struct MlpBuffers {
   const void* down = nullptr;
   const uint8_t* down_scales = nullptr;
   // Dequantising global scale of the weights, times that of X (quantize_x with a given scale) or of
-  // H (quantize_h without an h_transform: h_global_scale).
+  // H (quantize_h with a given scale: h_global_scale).
   float alpha_gate = 1.0f, alpha_up = 1.0f, alpha_down = 1.0f;
   const float* alpha_gate_per_batch = nullptr;  // optional [l], instead
   const float* alpha_up_per_batch = nullptr;
   const float* alpha_down_per_batch = nullptr;
-  float h_global_scale = 1.0f;      // quantize_h: dequantising; finite, > 0
+  float h_global_scale = 1.0f;      // quantize_h, given: dequantising; finite, > 0
   const void* bias_gate = nullptr;  // [l][intermediate]
   const void* bias_up = nullptr;
   const void* bias_down = nullptr;          // [l][hidden]

@@ -84,10 +84,10 @@ class Call {
 
   Expected<Products> check_products() const {
     auto* const bytes = static_cast<uint8_t*>(workspace_);
-    const auto gate_up = api::check_run(
-        mlp_.gate_up(),
-        api::gate_up_buffers_of(problem_, buffers_, places_, workspace_, by_index()),
-        bytes + places_.gate_up, mlp_.gate_up().workspace_bytes);
+    const auto gate_up =
+        api::check_run(mlp_.gate_up(),
+                       api::gate_up_buffers_of(problem_, buffers_, places_, workspace_, by_index()),
+                       bytes + places_.gate_up, mlp_.gate_up().workspace_bytes);
     if (!gate_up)
       return renamed_of_gate_up(problem_, gate_up.status(), {"prepared", "prepared_gate_up"});
     const auto down =
@@ -243,7 +243,7 @@ std::string GatedMlp::explain() const {
   }
   text += fmt::format("{}. {}: {}\n", ++step, p.gated ? "gate and up" : "up", gate_up_.config());
   text += indented(gate_up_.explain());
-  if (p.h_transform.any()) {
+  if (p.h_transform.any() || api::quantizes_h_apart(p)) {
     text += fmt::format("{}. h{}{}\n", ++step, text_of(p.h_transform),
                         p.quantize_h ? " to nvfp4, global scale: row" : "");
   }

@@ -227,8 +227,9 @@ Status check_problem(const MlpProblem& given) {
     return Status::invalid("m", std::to_string(given.m), "must not be negative");
   DUALGEMM_TRY(check_columns("hidden", problem.hidden));
   DUALGEMM_TRY(check_columns("intermediate", problem.intermediate));
-  DUALGEMM_TRY(check_type("x.type", problem.x.type, {DataType::kF16, DataType::kBF16},
-                          "must be f16 or bf16"));
+  DUALGEMM_TRY(check_type("x.type", problem.x.type,
+                          {DataType::kF16, DataType::kBF16, DataType::kF32},
+                          "must be f16, bf16 or f32"));
   DUALGEMM_TRY(check_type("y.type", problem.y.type,
                           {DataType::kF16, DataType::kBF16, DataType::kF32},
                           "must be f16, bf16 or f32"));
@@ -236,6 +237,10 @@ Status check_problem(const MlpProblem& given) {
   if (problem.x_scaling == GlobalScaling::kTensor) {
     return Status::invalid("x_scaling", name_of(problem.x_scaling),
                            "must be row, given or given_per_batch");
+  }
+  DUALGEMM_TRY(core::check_enumerator("h_scaling", problem.h_scaling));
+  if (problem.h_scaling != GlobalScaling::kGiven && problem.h_scaling != GlobalScaling::kRow) {
+    return Status::invalid("h_scaling", name_of(problem.h_scaling), "must be given or row");
   }
   DUALGEMM_TRY(check_routing(problem));
   DUALGEMM_TRY(renamed(validate(quantize_problem_of(problem)),

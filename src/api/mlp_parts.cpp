@@ -16,8 +16,8 @@ constexpr Matrix kQuantized{.type = DataType::kE2M1};
 
 // As the first product writes it, and as the second reads it.
 Matrix written_h(const MlpProblem& problem) {
-  return problem.quantize_h && !problem.h_transform.any() ? kQuantized
-                                                          : Matrix{.type = problem.x.type};
+  return problem.quantize_h && !quantizes_h_apart(problem) ? kQuantized
+                                                           : Matrix{.type = problem.x.type};
 }
 Matrix read_h(const MlpProblem& problem) {
   return problem.quantize_h ? kQuantized : Matrix{.type = problem.x.type};
@@ -57,7 +57,8 @@ bool stores_x(const MlpProblem& problem) {
   return problem.x_transform.any() && !problem.quantize_x;
 }
 bool quantizes_h_apart(const MlpProblem& problem) {
-  return problem.quantize_h && problem.h_transform.any();
+  return problem.quantize_h &&
+         (problem.h_transform.any() || problem.h_scaling == GlobalScaling::kRow);
 }
 
 QuantizeProblem quantize_problem_of(const MlpProblem& problem) {
@@ -288,8 +289,7 @@ CombineBuffers combine_buffers_of(const MlpProblem& problem, const MlpBuffers& b
 std::vector<core::Gather> gathers_of(const MlpProblem& problem, const MlpBuffers& buffers,
                                      const MlpWorkspace& places, void* workspace) {
   const Buffers by_index = gate_up_buffers_of(problem, buffers, places, workspace);
-  const core::ResolvedMatrix x =
-      core::resolve(read_x(problem, true), problem.m, problem.hidden);
+  const core::ResolvedMatrix x = core::resolve(read_x(problem, true), problem.m, problem.hidden);
   const auto gather = [&](const void* from, int64_t from_row_bytes, int64_t bytes, int64_t to) {
     return core::Gather{.from = static_cast<const uint8_t*>(from),
                         .from_row_bytes = from_row_bytes,
@@ -299,8 +299,8 @@ std::vector<core::Gather> gathers_of(const MlpProblem& problem, const MlpBuffers
                         .rows = product_rows(problem),
                         .to = at<uint8_t>(workspace, to)};
   };
-  std::vector<core::Gather> all{gather(by_index.a, x.row_bytes(),
-                                       core::bytes_of(x.type, problem.hidden), places.rows_x)};
+  std::vector<core::Gather> all{
+      gather(by_index.a, x.row_bytes(), core::bytes_of(x.type, problem.hidden), places.rows_x)};
   if (problem.quantize_x)
     all.push_back(gather(by_index.a_scales, x.scale_ld, x.sf_cols, places.rows_x_scales));
   return all;

@@ -52,7 +52,7 @@ struct MlpWorkspace {
   int64_t rows_x = 0, rows_x_scales = 0;  // X, or its codes, gathered
   int64_t rows_y = 0;                     // of Down
   int64_t gate_up = 0, down = 0;          // of the two plans
-  int64_t bytes = 0;                     // in all
+  int64_t bytes = 0;                      // in all
 };
 // Precondition: valid problems, and plans of them.
 MlpWorkspace workspace_of(const MlpProblem& problem, const Plan& gate_up, const Plan& down);

@@ -34,6 +34,8 @@ dualgemm_mlp_problem defaults<dualgemm_mlp_problem>() {
   }
   to.act = defaults<dualgemm_problem>().act;
   to.x_scaling = static_cast<int32_t>(from.x_scaling);
+  to.weights_type = static_cast<int32_t>(from.weights_type);
+  to.h_scaling = static_cast<int32_t>(from.h_scaling);
   return to;
 }
 
@@ -51,8 +53,8 @@ dualgemm_mlp_buffers defaults<dualgemm_mlp_buffers>() {
 
 namespace {
 
-static_assert(sizeof(dualgemm_mlp_problem) == 8 * 8 + 5 * 40 + 16 + 10 * 4);
-static_assert(sizeof(dualgemm_mlp_buffers) == 27 * 8);
+static_assert(sizeof(dualgemm_mlp_problem) == 8 * 8 + 5 * 40 + 16 + 10 * 4 + 2 * 8 + 4 * 4);
+static_assert(sizeof(dualgemm_mlp_buffers) == 30 * 8);
 static_assert(offsetof(dualgemm_mlp_problem, l) == 32);
 static_assert(offsetof(dualgemm_mlp_buffers, alpha_gate_per_batch) == 80);
 
@@ -69,6 +71,8 @@ Expected<MlpProblem> to_mlp_problem(const dualgemm_mlp_problem* caller) {
   DUALGEMM_CAPI_TRY_VALUE(without_gate, to_flag("without_gate", from.without_gate));
   DUALGEMM_CAPI_TRY_VALUE(x_factors, to_flag("has_x_column_factors", from.has_x_column_factors));
   DUALGEMM_CAPI_TRY_VALUE(h_factors, to_flag("has_h_column_factors", from.has_h_column_factors));
+  DUALGEMM_CAPI_TRY_VALUE(wide_ids, to_flag("wide_ids", from.wide_ids));
+  DUALGEMM_CAPI_TRY_VALUE(on_input, to_flag("weights_on_input", from.weights_on_input));
   MlpProblem to;
   to.m = from.m;
   to.hidden = from.hidden;
@@ -90,6 +94,12 @@ Expected<MlpProblem> to_mlp_problem(const dualgemm_mlp_problem* caller) {
   to.gated = !without_gate;
   to.x_transform = {.factors = x_factors, .hadamard = from.x_hadamard};
   to.h_transform = {.factors = h_factors, .hadamard = from.h_hadamard};
+  to.top_k = from.top_k;
+  to.named_experts = from.named_experts;
+  to.wide_ids = wide_ids;
+  to.weights_type = static_cast<DataType>(from.weights_type);
+  to.weights_on_input = on_input;
+  to.h_scaling = static_cast<GlobalScaling>(from.h_scaling);
   return to;
 }
 
@@ -136,6 +146,9 @@ Expected<MlpBuffers> to_mlp_buffers(const dualgemm_mlp_buffers* caller, Views* v
   to.stream = from.stream;
   to.x_column_factors = from.x_column_factors;
   to.h_column_factors = from.h_column_factors;
+  to.topk_ids = from.topk_ids;
+  to.expert_map = from.expert_map;
+  to.topk_weights = from.topk_weights;
   return to;
 }
 

@@ -85,18 +85,6 @@ Expected<QuantizeProblem> to_quantize_problem(const dualgemm_quantize_problem* c
   return to;
 }
 
-Expected<ExecutionOptions> to_execution_options(const dualgemm_execution_options* caller) {
-  dualgemm_execution_options from;
-  DUALGEMM_TRY(read_optional_struct("options", caller, from));
-  DUALGEMM_TRY(check_reserved("options.reserved", from.reserved));
-  DUALGEMM_CAPI_TRY_VALUE(trusted, to_flag("options.trusted_pointers", from.trusted_pointers));
-  ExecutionOptions to;
-  to.device = static_cast<DeviceKind>(from.device);
-  to.threads = from.threads;
-  to.trusted_pointers = trusted;
-  return to;
-}
-
 Expected<QuantizeBuffers> to_quantize_buffers(const dualgemm_quantize_buffers* caller) {
   dualgemm_quantize_buffers from;
   DUALGEMM_TRY(read_struct("buffers", caller, from));

@@ -92,6 +92,18 @@ Status check_unknown_tail(const char* name, const void* data, uint64_t known, ui
   return {};
 }
 
+Expected<ExecutionOptions> to_execution_options(const dualgemm_execution_options* caller) {
+  dualgemm_execution_options from;
+  DUALGEMM_TRY(read_optional_struct("options", caller, from));
+  DUALGEMM_TRY(check_reserved("options.reserved", from.reserved));
+  DUALGEMM_CAPI_TRY_VALUE(trusted, to_flag("options.trusted_pointers", from.trusted_pointers));
+  ExecutionOptions to;
+  to.device = static_cast<DeviceKind>(from.device);
+  to.threads = from.threads;
+  to.trusted_pointers = trusted;
+  return to;
+}
+
 template <>
 dualgemm_problem defaults<dualgemm_problem>() {
   const Problem from;

@@ -9,6 +9,8 @@
 
 #include "dualgemm/dualgemm.h"
 #include "dualgemm/dualgemm.hpp"
+#include "dualgemm/quantize.h"
+#include "dualgemm/quantize.hpp"
 
 struct dualgemm_plan {
   dualgemm::Plan plan;
@@ -153,6 +155,8 @@ Expected<Problem> to_problem(const dualgemm_problem* from);
 Expected<Buffers> to_buffers(const dualgemm_buffers* from, PreparedView* view);
 Expected<PlanOptions> to_plan_options(const dualgemm_plan_options* from);  // null: defaults
 Expected<QuantizeOptions> to_quantize_options(const dualgemm_quantize_options* from);  // null too
+Expected<ExecutionOptions> to_execution_options(
+    const dualgemm_execution_options* from);  // null too
 
 dualgemm_prepared_view from_view(const PreparedView& view);
 dualgemm_prepared_descriptor from_descriptor(const PreparedDescriptor& descriptor);

@@ -95,9 +95,9 @@ void sum_columns(const CombineProblem& problem, const CombineBuffers& buffers,
   for (int64_t j = 0; j < problem.top_k; ++j) {
     const int64_t index = token * problem.top_k + j, place = buffers.places[index];
     if (place < 0 || place >= rows.rows) continue;
-    const float weight =
-        buffers.weights == nullptr ? 1.0f
-                                   : load_weight(problem.weights_type, buffers.weights, index);
+    const float weight = buffers.weights == nullptr
+                             ? 1.0f
+                             : load_weight(problem.weights_type, buffers.weights, index);
     const auto* const row = static_cast<const uint8_t*>(buffers.rows) + place * rows.row_bytes();
     for (int64_t block = 0; block < blocks; ++block) {
       load_block<kRows>(row, first + block, values);
@@ -243,8 +243,8 @@ Status validate(const CombineProblem& problem) {
   DUALGEMM_TRY(core::check_wide_type("rows.type", problem.rows.type));
   DUALGEMM_TRY(core::check_wide_type("y.type", problem.y.type));
   DUALGEMM_TRY(core::check_wide_type("weights_type", problem.weights_type));
-  DUALGEMM_TRY(core::check_matrix("rows", problem.rows, core::routed_rows(problem), problem.cols, 1,
-                                  false));
+  DUALGEMM_TRY(
+      core::check_matrix("rows", problem.rows, core::routed_rows(problem), problem.cols, 1, false));
   return core::check_matrix("y", problem.y, problem.tokens, problem.cols, 1, false);
 }
 

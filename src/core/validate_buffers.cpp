@@ -64,9 +64,8 @@ std::array<Range, 17> input_ranges(const ResolvedProblem& problem, const Buffers
   return {{
       {"a", buffers.a, problem.a.data_span_bytes(batches), alignment_of(p.a.type), true},
       {"a_scales", buffers.a_scales,
-       quantized
-           ? token_scale_bytes(problem.a, batches, padded_rows, contiguous && p.a_rows == 0)
-           : 0,
+       quantized ? token_scale_bytes(problem.a, batches, padded_rows, contiguous && p.a_rows == 0)
+                 : 0,
        1, quantized},
       {"a_row_index", buffers.a_row_index, p.a_rows > 0 ? p.m * 4 : 0, 4, p.a_rows > 0},
       {"a_row_scale", buffers.a_row_scale, batches * p.m * 4, 4, false},

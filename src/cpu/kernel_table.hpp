@@ -59,13 +59,13 @@ struct PanelPair {
 // the rows of one expert may (Buffers::row_experts).
 struct ActivationSource {
   DataType type = DataType::kE2M1;
-  const uint8_t* data = nullptr;  // first row
+  const uint8_t* data = nullptr;   // first row
   const int32_t* index = nullptr;  // the row of A that each row is; null: they follow each other
   int64_t row_bytes = 0;
   const uint8_t* scales = nullptr;  // kE2M1: of the first row, block 0
   int64_t scale_row_stride = 0;     // linear: bytes from one row to the next
   int64_t scale_tile_stride = 0;    // swizzled: bytes from 128 rows to the next 128; linear: 0
-  int scale_tile_row = 0;  // swizzled: the first row, counted from one that begins a tile
+  int scale_tile_row = 0;           // swizzled: the first row, counted from one that begins a tile
   int64_t scale_group_stride = 0;
   int64_t blocks = 0;  // k / 16
 

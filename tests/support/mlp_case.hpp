@@ -154,7 +154,8 @@ struct MlpCase {
            std::to_string(p.m) + " hidden " + std::to_string(p.hidden) + " intermediate " +
            std::to_string(p.intermediate) + " l " + std::to_string(p.l) + ", x " +
            name_of(p.x.type) + (p.quantize_x ? " quantised " : "") +
-           (p.quantize_x ? name_of(p.x_scaling) : "") + (p.quantize_h ? ", h quantised" : "") +
+           (p.quantize_x ? name_of(p.x_scaling) : "") + (p.quantize_h ? ", h quantised " : "") +
+           (p.quantize_h ? name_of(p.h_scaling) : "") +
            (p.x_transform.any() ? ", x transformed" : "") +
            (p.h_transform.any() ? ", h transformed" : "") + ", y " + name_of(p.y.type) + ", " +
            name_of(p.act.kind) + (p.gated ? "" : ", no gate") + ", bias " + name_of(p.bias) +
@@ -197,6 +198,7 @@ inline MlpProblem random_mlp_problem(Rng& rng, int64_t turn) {
   p.quantize_x = turn % 2 == 1;
   p.quantize_h = turn / 2 % 2 == 1;
   p.x_scaling = rng.pick(kScalings);
+  if (rng.chance(0.3)) p.h_scaling = GlobalScaling::kRow;
   p.act = any_activation(rng);
   p.bias = rng.chance(0.5) ? BiasType::kNone : any_bias(rng);
   p.residual = rng.chance(0.4);

@@ -83,7 +83,7 @@ inline RoutingCase routing_case(const RoutingProblem& p, Rng& rng, bool skewed =
   }
   // Experts of this rank, in any order; the others are elsewhere.
   for (int64_t i = 0; i < p.named_experts; ++i)
-    c.expert_map.push_back(rng.chance(0.6) ? static_cast<int32_t>(rng.integer(0, p.experts - 1))
+    c.expert_map.push_back(rng.chance(0.6)   ? static_cast<int32_t>(rng.integer(0, p.experts - 1))
                            : rng.chance(0.8) ? -1
                                              : static_cast<int32_t>(p.experts));
   c.scales_rows = rng.chance(0.6);
@@ -147,8 +147,7 @@ inline ::testing::AssertionResult is_routed_right(const RoutingCase& c) {
                                   << c.places[static_cast<size_t>(index)] << ", want " << row;
       if (c.scales_rows) {
         float scale = wanted < 0 ? 0.0f : 1.0f;
-        if (wanted >= 0 && !c.weights.empty())
-          scale = weight_at(p.weights_type, c.weights, index);
+        if (wanted >= 0 && !c.weights.empty()) scale = weight_at(p.weights_type, c.weights, index);
         if (wanted >= 0 && !c.token_scale.empty())
           scale *= c.token_scale[static_cast<size_t>(token)];
         if (c.row_scale[at] != scale)
@@ -203,7 +202,7 @@ inline CombineCase random_combine(Rng& rng) {
   if (p.residual) fill(p.y, p.tokens, c.residual);
   c.y.assign(static_cast<size_t>(core::resolve(p.y, p.tokens, p.cols).data_span_bytes(1)), kPoison);
   for (int64_t i = 0; i < count; ++i) {
-    c.places.push_back(!rng.chance(0.1) ? static_cast<int32_t>(rng.integer(0, count - 1))
+    c.places.push_back(!rng.chance(0.1)  ? static_cast<int32_t>(rng.integer(0, count - 1))
                        : rng.chance(0.5) ? -1
                                          : static_cast<int32_t>(count));
   }
@@ -238,8 +237,7 @@ inline std::vector<uint8_t> combined(const CombineCase& c) {
         const float product = weight * value;
         sum = sum + product;
       }
-      if (p.residual)
-        sum = sum + load_element(c.residual.data(), p.y.type, token * y_ld + col);
+      if (p.residual) sum = sum + load_element(c.residual.data(), p.y.type, token * y_ld + col);
       if (std::isnan(sum)) sum = std::numeric_limits<float>::quiet_NaN();
       store_element(y.data(), p.y.type, token * y_ld + col, sum);
     }

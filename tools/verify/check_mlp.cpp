@@ -175,8 +175,8 @@ class Checker {
       if (group.rows > 0) check_group(read_h(first, group), group, report);
     }
     if (api::is_routed(problem_)) {
-      check_tokens(
-          api::routing_buffers_of(problem_, buffers_, places, memory->data()).places, report);
+      check_tokens(api::routing_buffers_of(problem_, buffers_, places, memory->data()).places,
+                   report);
     }
     return report;
   }
@@ -192,9 +192,9 @@ class Checker {
   // H as the second product reads it.
   StoredH read_h(const Buffers& first, const core::RowGroup& group) const {
     StoredH h = stored_h(gate_up_, first, group, first_);
-    if (!problem_.h_transform.any()) return h;
-    transform_h(problem_.h_transform, buffers_.h_column_factors, problem_.x.type, h);
-    if (problem_.quantize_h) quantize_rows_of_h(h);
+    if (problem_.h_transform.any())
+      transform_h(problem_.h_transform, buffers_.h_column_factors, problem_.x.type, h);
+    if (api::quantizes_h_apart(problem_)) quantize_rows_of_h(h);
     return h;
   }
 

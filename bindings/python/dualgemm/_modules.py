@@ -421,11 +421,10 @@ class NVFP4Linear(PackedModule):
         x_scales: Optional[Tensor],
         row_scale: Optional[Tensor],
         out_dtype: torch.dtype,
-        m_indices: Optional[Tensor] = None,
         masked_m: Optional[Tensor] = None,
         activation: str = "identity",
     ) -> Tensor:
-        """The product of activations that are ready; m_indices int32 [M] or masked_m int32 [E]: of groups."""
+        """The product of activations that are ready; masked_m int32 [E]: of groups."""
         (codes, scales), packed = self._operands_for(x)
         result: Tensor = call(
             _ops.linear,
@@ -437,7 +436,7 @@ class NVFP4Linear(PackedModule):
             self.shape.n,
             self.shape.layers,
             None,
-            m_indices,
+            None,
             masked_m,
             self.alpha,
             self.bias,
@@ -454,7 +453,6 @@ class NVFP4Linear(PackedModule):
         x_scales: Optional[Tensor],
         row_scale: Optional[Tensor],
         d_global_scale: float,
-        m_indices: Optional[Tensor] = None,
         activation: str = "identity",
     ) -> tuple[Tensor, Tensor]:
         """The same, as codes and linear scales for a next product."""
@@ -470,7 +468,7 @@ class NVFP4Linear(PackedModule):
             self.shape.layers,
             d_global_scale,
             None,
-            m_indices,
+            None,
             None,
             self.alpha,
             self.bias,

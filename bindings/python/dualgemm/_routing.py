@@ -1,30 +1,21 @@
-"""Rows of tokens to their experts and back, on the device, without a look at what goes where."""
+"""A mixture's experts from a router's ids to the weighted sums: one call of the library."""
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional
+from typing import Any, Optional
 
 import torch
 from torch import Tensor
 
 from ._errors import InvalidArgument
-from ._operators import tensor
+from ._modules import NVFP4Linear, PackedModule
+from ._operators import check_storage, refuse_grad, tensor
+from ._quantized import call
+
+_ops = torch.ops.dualgemm
 
 
-class Route(NamedTuple):
-    """The rows that experts get, sorted by expert."""
-
-    of_row: Tensor
-    """int32 [rows]: each row's expert; -1: none"""
-    source: Tensor
-    """[rows]: the token that it is"""
-    order: Tensor
-    """[rows]: its place among tokens * k"""
-    wanted: Tensor
-    """bool [tokens, k]: there is such an expert"""
-
-
-def route(tokens: int, topk_ids: Optional[Tensor], topk_weights: Optional[Tensor], experts: int) -> Route:
+def check_router(tokens: int, topk_ids: Optional[Tensor], topk_weights: Optional[Tensor]) -> tuple[Tensor, Tensor]:
     """InvalidArgument unless ids and weights are [tokens, k]."""
     if topk_ids is None or topk_weights is None:
         raise InvalidArgument("topk_ids, topk_weights", "missing", "must be [tokens, k] both")
@@ -41,34 +32,104 @@ def route(tokens: int, topk_ids: Optional[Tensor], topk_weights: Optional[Tensor
         raise InvalidArgument(
             "topk_ids", f"{list(topk_ids.shape)}, weights {list(topk_weights.shape)}", f"must both be [{tokens}, k]"
         )
-    wanted = (topk_ids >= 0) & (topk_ids < experts)
-    ids = torch.where(wanted, topk_ids, experts).reshape(-1)
-    sorted_ids, order = torch.sort(ids, stable=True)
-    of_row = torch.where(sorted_ids < experts, sorted_ids, -1).to(torch.int32)
-    return Route(of_row, order // topk_ids.shape[1], order, wanted)
+    weights = topk_weights.float() if topk_weights.dtype == torch.float64 else topk_weights
+    return topk_ids.contiguous(), weights.contiguous()
 
 
-def gather(
-    routed: Route, rows: Tensor, scales: Optional[Tensor], row_scale: Optional[Tensor]
-) -> tuple[Tensor, Optional[Tensor], Optional[Tensor]]:
-    """Rows of experts of rows of tokens, which were quantised once, not once for each expert."""
-    source = routed.source
-    if scales is None:
-        return rows.index_select(0, source), None, row_scale
-    found = None if row_scale is None else row_scale.index_select(0, source)
-    return rows.index_select(0, source), scales.view(torch.uint8).index_select(0, source), found
+def _operands(module: PackedModule, rows: Tensor, quantizes: bool) -> tuple[list[Optional[Tensor]], Optional[Tensor]]:
+    """What the product of ``module`` runs on; quantizes: its rows come in NVFP4."""
+    like = rows.new_empty(0, dtype=torch.uint8) if quantizes else rows
+    return module._operands_for(like)
 
 
-def weights_of_rows(routed: Route, topk_weights: Tensor, row_scale: Optional[Tensor]) -> Tensor:
-    """float32 [rows]: the router's weight of each row of experts, 0 for one of none, times the row's own scale."""
-    weights = torch.where(routed.wanted, topk_weights, 0).float().reshape(-1).index_select(0, routed.order)
-    return weights if row_scale is None else weights * row_scale
+def _both_or_none(
+    first: PackedModule,
+    down: NVFP4Linear,
+    own: tuple[list[Optional[Tensor]], Optional[Tensor]],
+    inner: tuple[list[Optional[Tensor]], Optional[Tensor]],
+    kinds: tuple[torch.dtype, torch.dtype],
+) -> tuple[Optional[Tensor], Optional[Tensor]]:
+    """The packed bytes of both, or of neither: one that is not packed is packed for this call."""
+    packed, packed_down = own[1], inner[1]
+    if packed is None and packed_down is not None:
+        packed = call(first._weights._pack_operator(), *own[0], a_dtype=kinds[0])
+    if packed is not None and packed_down is None:
+        packed_down = call(down._weights._pack_operator(), *inner[0], a_dtype=kinds[1])
+    return packed, packed_down
 
 
-def combine(routed: Route, y: Tensor, topk_weights: Optional[Tensor]) -> Tensor:
-    """float32 [tokens, columns]: the weighted sum of each token's experts, in the order of its ids; None: every weight is 1."""
-    order, (tokens, top_k) = routed.order, routed.wanted.shape
-    back = torch.empty_like(order).scatter_(0, order, torch.arange(order.shape[0], device=y.device, dtype=order.dtype))
-    of_token = y.index_select(0, back).view(tokens, top_k, y.shape[-1]).float()
-    factors = routed.wanted.float() if topk_weights is None else torch.where(routed.wanted, topk_weights, 0).float()
-    return (of_token * factors.unsqueeze(-1)).sum(1)
+def _biases(biases: list[Optional[Tensor]], sizes: list[tuple[int, int]]) -> list[Optional[Tensor]]:
+    """All of them, or none: zeros of one dtype where there is none."""
+    given = [bias for bias in biases if bias is not None]
+    if not given:
+        return biases
+    dtype = given[0].dtype if all(bias.dtype == given[0].dtype for bias in given) else torch.float32
+    return [
+        torch.zeros(size, dtype=dtype, device=given[0].device) if bias is None else bias.to(dtype)
+        for bias, size in zip(biases, sizes)
+    ]
+
+
+def experts_step(
+    first: PackedModule,
+    down: NVFP4Linear,
+    x: Tensor,
+    topk_ids: Optional[Tensor],
+    topk_weights: Optional[Tensor],
+    act: dict[str, Any],
+    on_input: bool,
+) -> Tensor:
+    """x [..., hidden]: each row's weighted sum over its experts, of the shape and dtype of x. first: gate and up, or up alone."""
+    refuse_grad(x=tensor("x", x))
+    first._check_columns(x)
+    tokens = check_storage("x", x).reshape(-1, first.shape.k).contiguous()
+    ids, weights = check_router(tokens.shape[0], topk_ids, topk_weights)
+    quantizes, quantizes_h = first.input_dtype == "nvfp4", down.input_dtype == "nvfp4"
+    own, inner = _operands(first, tokens, quantizes), _operands(down, tokens, quantizes_h)
+    if (own[1] is None) == (inner[1] is None):
+        packed, packed_down = own[1], inner[1]
+    else:
+        kinds = tuple(torch.uint8 if flag else tokens.dtype for flag in (quantizes, quantizes_h))
+        packed, packed_down = _both_or_none(first, down, own, inner, kinds)  # type: ignore[arg-type]
+    matrices = own[0] if packed is None else [None] * len(own[0])
+    gated = len(matrices) == 4
+    gate_up = matrices if gated else [None, None, *matrices]
+    down_codes, down_scales = inner[0] if packed_down is None else (None, None)
+    buffers = first._buffers
+    alphas = (buffers["alpha_gate"], buffers["alpha_up"]) if gated else (None, buffers["alpha"])
+    n, layers = first.shape.n, first.shape.layers
+    names = ["bias_gate", "bias_up"] if gated else ["bias"]
+    sizes = [(layers, n)] * len(names) + [(layers, first.shape.k)]
+    biases = _biases([*(buffers.get(name) for name in names), down.bias], sizes)
+    y = call(
+        _ops.experts,
+        tokens,
+        ids,
+        weights,
+        None,
+        *gate_up,
+        packed,
+        down_codes,
+        down_scales,
+        packed_down,
+        n,
+        layers,
+        *alphas,
+        down.alpha,
+        *([None] * (3 - len(biases))),
+        *biases,
+        None,
+        first.pre_quant_scale,
+        down.pre_quant_scale,
+        first.input_scale if quantizes else None,
+        gated=gated,
+        quantize_x=quantizes,
+        quantize_h=quantizes_h,
+        h_global_scale=down._input_scale if quantizes_h else None,
+        x_hadamard=first.hadamard,
+        h_hadamard=down.hadamard,
+        weights_on_input=on_input,
+        **act,
+    )
+    result: Tensor = y.view(x.shape)
+    return result

@@ -71,6 +71,10 @@ def _operator(schema: str, *, outputs: tuple[str, ...] = (), rows: tuple[str, ..
 _A = "Tensor a, Tensor? a_scales"
 _GATE_UP = "Tensor gate, Tensor gate_scales, Tensor up, Tensor up_scales"
 _ANY_WEIGHTS = "Tensor? gate, Tensor? gate_scales, Tensor? up, Tensor? up_scales, Tensor? packed, SymInt n, SymInt l"
+_ANY_EXPERTS = (
+    "Tensor? gate, Tensor? gate_scales, Tensor? up, Tensor? up_scales, Tensor? packed, "
+    "Tensor? down, Tensor? down_scales, Tensor? packed_down"
+)
 _FACTORS = (
     "Tensor? alpha_gate=None, Tensor? alpha_up=None, Tensor? a_row_scale=None, Tensor? bias_gate=None, "
     "Tensor? bias_up=None, *, str activation='silu', float? act_alpha=None, float? act_beta=None, "
@@ -238,6 +242,22 @@ def _quantize(x: Tensor, scale_layout: str = "linear", per_row: bool = False, **
         x.new_empty(scales, dtype=torch.float8_e4m3fn),
         x.new_empty(shape if per_row else (1,), dtype=torch.float32),
     )
+
+
+@_operator(
+    f"experts(Tensor x, Tensor topk_ids, Tensor? topk_weights, Tensor? expert_map, {_ANY_EXPERTS}, SymInt n, SymInt l, "
+    "Tensor? alpha_gate=None, Tensor? alpha_up=None, Tensor? alpha_down=None, Tensor? bias_gate=None, Tensor? bias_up=None, "
+    "Tensor? bias_down=None, Tensor? residual=None, Tensor? x_factors=None, Tensor? h_factors=None, "
+    "Tensor? x_global_scale=None, *, bool gated=True, str activation='silu', float? act_alpha=None, float? act_beta=None, "
+    "float? act_limit=None, bool quantize_x=False, bool quantize_h=False, float? h_global_scale=None, int x_hadamard=0, "
+    "int h_hadamard=0, bool weights_on_input=False, str scale_layout='auto', bool batch_invariant=False) -> Tensor"
+)
+def _experts(x: Tensor, topk_ids: Tensor, topk_weights: Optional[Tensor], **_: Any) -> Tensor:
+    _check(x.dtype in _WIDE_TYPES, "x", str(x.dtype), "must be float16, bfloat16 or float32")
+    _check(x.dim() == 2, "x", f"shape {list(x.shape)}", "must be [tokens, hidden]")
+    _check(topk_ids.dim() == 2, "topk_ids", f"shape {list(topk_ids.shape)}", "must be [tokens, k]")
+    _check(topk_ids.shape[0] == x.shape[0], "topk_ids", f"shape {list(topk_ids.shape)}", f"must be [{x.shape[0]}, k]")
+    return x.new_empty(x.shape)
 
 
 @_operator("transform_rows(Tensor x, Tensor? column_factors=None, *, int hadamard=0) -> Tensor", rows=("x",))

@@ -13,8 +13,8 @@ from ._arguments import checked
 from ._errors import InvalidArgument
 from ._floats import float_ungated
 from ._modules import InputType, NVFP4Linear, saved_by_name
-from ._operators import check_storage, refuse_grad, tensor
-from ._routing import combine, gather, route, weights_of_rows
+from ._operators import tensor
+from ._routing import experts_step
 from .weights import LinearWeights, check_container
 
 
@@ -56,13 +56,13 @@ class _Ungated(NVFP4Linear):
     def saved_arguments(self) -> dict[str, Any]:
         return {"activation": self.activation}
 
-    def _through(self, down: NVFP4Linear, x: _Rows, dtype: torch.dtype, m_indices: Optional[Tensor] = None) -> Tensor:
+    def _through(self, down: NVFP4Linear, x: _Rows, dtype: torch.dtype) -> Tensor:
         """down(act(up(x))) of rows that are ready."""
         if down.output_scale is not None:
-            codes, scales = self.product_nvfp4(*x, down.output_scale, m_indices=m_indices, activation=self.activation)
-            return down.product(codes, scales, None, dtype, m_indices=m_indices)
-        h = self.product(*x, dtype, m_indices=m_indices, activation=self.activation)
-        return down.product(*down._quantized(h), dtype, m_indices=m_indices)
+            codes, scales = self.product_nvfp4(*x, down.output_scale, activation=self.activation)
+            return down.product(codes, scales, None, dtype)
+        h = self.product(*x, dtype, activation=self.activation)
+        return down.product(*down._quantized(h), dtype)
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, {self.activation}, no gate"
@@ -226,14 +226,5 @@ class Experts(_Ungated):
 
     def forward(self, x: Tensor, topk_ids: Optional[Tensor] = None, topk_weights: Optional[Tensor] = None) -> Tensor:
         """As GatedExperts.forward()."""
-        refuse_grad(x=tensor("x", x))
-        self._check_columns(x)
-        tokens = check_storage("x", x).reshape(-1, self.hidden_size)
-        routed = route(tokens.shape[0], topk_ids, topk_weights, self.num_experts)
-        assert topk_weights is not None
-        rows = gather(routed, *self._quantized(tokens.contiguous()))
-        weights: Optional[Tensor] = topk_weights
-        if self.router_weight_on_input:
-            rows, weights = (rows[0], rows[1], weights_of_rows(routed, topk_weights, rows[2])), None
-        y = self._through(self.down, rows, x.dtype, m_indices=routed.of_row)
-        return combine(routed, y, weights).to(x.dtype).view(x.shape)
+        act = {"activation": self.activation}
+        return experts_step(self, self.down, x, topk_ids, topk_weights, act, self.router_weight_on_input)

@@ -18,9 +18,9 @@ from ._marking import mark_for_saving
 from ._modules import InputType, NVFP4Linear, PackedModule, saved_by_name
 from ._names import Activation
 from ._operands import Shape
-from ._operators import check_storage, refuse_grad, tensor
+from ._operators import refuse_grad, tensor
 from ._quantized import call
-from ._routing import combine, gather, route, weights_of_rows
+from ._routing import experts_step
 from ._replace import ONLY_DENSE, candidates, check_options, is_inside, put_modules, warn_left
 from ._ungated import MLP, Experts
 from .weights import LinearWeights, Weights, check_container, quantized_weight
@@ -346,33 +346,7 @@ class GatedExperts(_Gated):
         """
         if self.by_rows and topk_ids is None:
             return self._forward_in_turn(x)
-        refuse_grad(x=tensor("x", x))
-        self._check_columns(x)
-        tokens = check_storage("x", x).reshape(-1, self.hidden_size)
-        routed = route(tokens.shape[0], topk_ids, topk_weights, self.num_experts)
-        assert topk_weights is not None
-        rows, scales, row_scale = gather(routed, *self._quantized(tokens.contiguous()))
-        weights: Optional[Tensor] = topk_weights
-        if self.router_weight_on_input:
-            row_scale, weights = weights_of_rows(routed, topk_weights, row_scale), None
-        matrices, packed = self._operands_for(rows)
-        h = call(
-            _ops.m_grouped_glu_contiguous,
-            rows,
-            scales,
-            *matrices,
-            packed,
-            self.shape.n,
-            self.num_experts,
-            None,
-            routed.of_row,
-            *self._factors(row_scale),
-            out_dtype=x.dtype,
-            **self._act,
-        )
-        h, h_scales, h_row_scale = self.down._quantized(h)
-        y = self.down.product(h, h_scales, h_row_scale, x.dtype, m_indices=routed.of_row)
-        return combine(routed, y, weights).to(x.dtype).view(x.shape)
+        return experts_step(self, self.down, x, topk_ids, topk_weights, self._act, self.router_weight_on_input)
 
     def _forward_in_turn(self, x: Tensor) -> Tensor:
         refuse_grad(x=tensor("x", x))

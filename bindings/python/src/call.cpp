@@ -14,80 +14,6 @@ void check_optional(const char* name, const OptionalTensor& tensor, const Place&
   if (tensor) check_tensor(name, *tensor, place);
 }
 
-// The layout of a weight, [n, k] or [l, n, k], whose values have been looked at, with its scales.
-dualgemm_matrix with_scales(const char* name, const char* scales_name, const Tensor& values,
-                            const OptionalTensor& scales, const std::string& scale_layout,
-                            const Call& call, Matrix matrix, const void*& data,
-                            const uint8_t*& scale_data) {
-  check_tensor(scales_name, given(scales_name, scales), call.place);
-  if (matrix.layout.type != DUALGEMM_E2M1) {
-    refuse(name, dtype_text(values), "must be uint8 or float4_e2m1fn_x2");
-  }
-  if (matrix.columns != call.a.columns) {
-    refuse(name, std::to_string(matrix.columns) + " columns",
-           "must be the " + std::to_string(call.a.columns) + " of a");
-  }
-  data = matrix.data;
-  scale_data = static_cast<const uint8_t*>(
-      add_scales(scales_name, *scales, scale_layout, call.weights_are_batched, 0, matrix));
-  return matrix.layout;
-}
-
-const float* alpha_of(const char* name, const OptionalTensor& alpha, const Call& call) {
-  if (!alpha) return nullptr;
-  check_tensor(name, *alpha, call.place);
-  return static_cast<const float*>(vector_of(name, *alpha, call.l, dtypes().float32));
-}
-
-// The type goes into `type`, where both biases of a call must agree.
-const void* bias_of(const char* name, const OptionalTensor& bias, const Call& call, int32_t& type) {
-  if (!bias) return nullptr;
-  check_tensor(name, *bias, call.place);
-  const bool is_f32 = dtype_of(*bias) == dtypes().float32;
-  if (!is_f32 && dtype_of(*bias) != dtypes().bfloat16) {
-    refuse(name, dtype_text(*bias), "must be float32 or bfloat16");
-  }
-  const int32_t own = is_f32 ? DUALGEMM_BIAS_F32 : DUALGEMM_BIAS_BF16;
-  if (type != DUALGEMM_BIAS_NONE && type != own) {
-    refuse(name, "another dtype than the other bias", "must be the same");
-  }
-  type = own;
-  return vector_of(name, *bias, call.n * call.l, dtype_of(*bias));
-}
-
-// A number that was given counts, also 0, which the C interface takes for "not given" in alpha and
-// limit and refuses as SwiGLU-OAI's beta: with that it is clamped SwiGLU, of the same defaults.
-dualgemm_activation activation_of(const ActivationArguments& given) {
-  const auto value = [](const char* name, const std::optional<double>& number, bool zero_is_legal,
-                        const char* rule) {
-    if (!number) return std::numeric_limits<float>::quiet_NaN();
-    if (std::isnan(*number) || (*number == 0 && !zero_is_legal)) {
-      refuse(name, std::isnan(*number) ? "nan" : "0", rule);
-    }
-    return static_cast<float>(*number);
-  };
-  dualgemm_activation act = {activation_named(given.kind),
-                             value("act_alpha", given.alpha, false, "must be finite and not 0"),
-                             value("act_beta", given.beta, true, "must be finite"),
-                             value("act_limit", given.limit, false, "must be > 0")};
-  if (act.kind == DUALGEMM_SWIGLU_OAI && act.beta == 0.0f) {
-    act.kind = DUALGEMM_CLAMPED_SWIGLU;
-    if (!given.alpha) act.alpha = 1.702f;
-    if (!given.limit) act.limit = 7.0f;
-  }
-  return act;
-}
-
-// Before D is allocated: a code has half a byte at least, in every format.
-void check_packed_rows(const Tensor& packed, const Call& call) {
-  const int64_t most = 2 * packed.numel() / (call.a.columns > 0 ? call.a.columns : 1);
-  if (call.n < 1 || call.l < 1 || call.n > most / call.l) {
-    refuse("packed", std::to_string(packed.numel()) + " bytes",
-           "cannot be " + std::to_string(call.l) + " layers of n = " + std::to_string(call.n) +
-               " rows");
-  }
-}
-
 void take_groups(const Groups& groups, Call& call) {
   if (groups.offsets) {
     check_tensor("offsets", *groups.offsets, call.place);
@@ -153,6 +79,77 @@ void take_scales(const Rows& rows, const Choice& choice, const Groups& groups, C
 }
 
 }  // namespace
+
+dualgemm_matrix with_scales(const char* name, const char* scales_name, const Tensor& values,
+                            const OptionalTensor& scales, const std::string& scale_layout,
+                            const Call& call, Matrix matrix, const void*& data,
+                            const uint8_t*& scale_data) {
+  check_tensor(scales_name, given(scales_name, scales), call.place);
+  if (matrix.layout.type != DUALGEMM_E2M1) {
+    refuse(name, dtype_text(values), "must be uint8 or float4_e2m1fn_x2");
+  }
+  if (matrix.columns != call.a.columns) {
+    refuse(name, std::to_string(matrix.columns) + " columns",
+           "must be the " + std::to_string(call.a.columns) + " of a");
+  }
+  data = matrix.data;
+  scale_data = static_cast<const uint8_t*>(
+      add_scales(scales_name, *scales, scale_layout, call.weights_are_batched, 0, matrix));
+  return matrix.layout;
+}
+
+const float* alpha_of(const char* name, const OptionalTensor& alpha, const Call& call) {
+  if (!alpha) return nullptr;
+  check_tensor(name, *alpha, call.place);
+  return static_cast<const float*>(vector_of(name, *alpha, call.l, dtypes().float32));
+}
+
+const void* bias_of(const char* name, const OptionalTensor& bias, const Call& call, int32_t& type) {
+  if (!bias) return nullptr;
+  check_tensor(name, *bias, call.place);
+  const bool is_f32 = dtype_of(*bias) == dtypes().float32;
+  if (!is_f32 && dtype_of(*bias) != dtypes().bfloat16) {
+    refuse(name, dtype_text(*bias), "must be float32 or bfloat16");
+  }
+  const int32_t own = is_f32 ? DUALGEMM_BIAS_F32 : DUALGEMM_BIAS_BF16;
+  if (type != DUALGEMM_BIAS_NONE && type != own) {
+    refuse(name, "another dtype than the other bias", "must be the same");
+  }
+  type = own;
+  return vector_of(name, *bias, call.n * call.l, dtype_of(*bias));
+}
+
+// A number that was given counts, also 0, which the C interface takes for "not given" in alpha and
+// limit and refuses as SwiGLU-OAI's beta: with that it is clamped SwiGLU, of the same defaults.
+dualgemm_activation activation_of(const ActivationArguments& given) {
+  const auto value = [](const char* name, const std::optional<double>& number, bool zero_is_legal,
+                        const char* rule) {
+    if (!number) return std::numeric_limits<float>::quiet_NaN();
+    if (std::isnan(*number) || (*number == 0 && !zero_is_legal)) {
+      refuse(name, std::isnan(*number) ? "nan" : "0", rule);
+    }
+    return static_cast<float>(*number);
+  };
+  dualgemm_activation act = {activation_named(given.kind),
+                             value("act_alpha", given.alpha, false, "must be finite and not 0"),
+                             value("act_beta", given.beta, true, "must be finite"),
+                             value("act_limit", given.limit, false, "must be > 0")};
+  if (act.kind == DUALGEMM_SWIGLU_OAI && act.beta == 0.0f) {
+    act.kind = DUALGEMM_CLAMPED_SWIGLU;
+    if (!given.alpha) act.alpha = 1.702f;
+    if (!given.limit) act.limit = 7.0f;
+  }
+  return act;
+}
+
+void check_packed_rows(const Tensor& packed, const Call& call) {
+  const int64_t most = 2 * packed.numel() / (call.a.columns > 0 ? call.a.columns : 1);
+  if (call.n < 1 || call.l < 1 || call.n > most / call.l) {
+    refuse("packed", std::to_string(packed.numel()) + " bytes",
+           "cannot be " + std::to_string(call.l) + " layers of n = " + std::to_string(call.n) +
+               " rows");
+  }
+}
 
 const Tensor& given(const char* name, const OptionalTensor& tensor) {
   if (!tensor) refuse(name, "None", "must be given where packed is None");

@@ -41,6 +41,20 @@ void fill_linear(const Weights& weights, const Factors& factors, const Choice& c
 // scales may be cut; of packed bytes they cannot know how those lay, and take them as linear.
 Weights with_linear_scales(Weights weights, const std::string& scale_layout, const Call& call);
 
+// The layout of a weight, [n, k] or [l, n, k], whose values have been looked at, with its scales.
+dualgemm_matrix with_scales(const char* name, const char* scales_name, const Tensor& values,
+                            const OptionalTensor& scales, const std::string& scale_layout,
+                            const Call& call, Matrix matrix, const void*& data,
+                            const uint8_t*& scale_data);
+// [l], or null.
+const float* alpha_of(const char* name, const OptionalTensor& alpha, const Call& call);
+// [l][n], or null. The type goes into `type`, where all biases of a call must agree.
+const void* bias_of(const char* name, const OptionalTensor& bias, const Call& call, int32_t& type);
+dualgemm_activation activation_of(const ActivationArguments& given);
+// Refuses bytes that cannot be so many rows, before anything is allocated for them: a code has half
+// a byte at least, in every format.
+void check_packed_rows(const Tensor& packed, const Call& call);
+
 // As a plan wants to know it for a GPU; of what may lie anywhere.
 int32_t any_unaligned(const Call& call, std::initializer_list<const void*> addresses);
 

@@ -38,27 +38,32 @@ OnDevice::~OnDevice() {
   if (guard_ != nullptr) aoti_torch_delete_device_guard(guard_);
 }
 
+dualgemm_prepared_view view_of(const char* name, const Place& place, const Tensor& packed,
+                               const dualgemm_prepared_descriptor& wanted) {
+  void* const bytes = packed.data_ptr();
+  if (packed.numel() != wanted.bytes) {
+    refuse(name, std::to_string(packed.numel()) + " bytes",
+           "must be the " + std::to_string(wanted.bytes) +
+               " that pack_weights makes for this device, n, k and dtype of a");
+  }
+  if (reinterpret_cast<uintptr_t>(bytes) % static_cast<uintptr_t>(wanted.alignment)) {
+    refuse(name, "an address between two blocks",
+           "must start at a multiple of " + std::to_string(wanted.alignment) + " bytes");
+  }
+  // On a GPU its header lies there: to look at it would synchronise.
+  if (place.is_cuda) return {wanted, bytes, wanted.bytes};
+  dualgemm_prepared_view view;
+  check(dualgemm_prepared_open(bytes, packed.numel(), &view));
+  return view;
+}
+
 void launch(const Place& place, const PlanKey& key, const Tensor* packed,
             dualgemm_buffers& buffers) {
   const OnDevice on_device(place);
   const std::shared_ptr<const Plan> plan = plan_for(key);
   dualgemm_prepared_view view;
   if (packed != nullptr) {
-    void* const bytes = packed->data_ptr();
-    if (packed->numel() != plan->prepared.bytes) {
-      refuse("packed", std::to_string(packed->numel()) + " bytes",
-             "must be the " + std::to_string(plan->prepared.bytes) +
-                 " that pack_weights makes for this device, n, k and dtype of a");
-    }
-    if (reinterpret_cast<uintptr_t>(bytes) % static_cast<uintptr_t>(plan->prepared.alignment)) {
-      refuse("packed", "an address between two blocks",
-             "must start at a multiple of " + std::to_string(plan->prepared.alignment) + " bytes");
-    }
-    if (place.is_cuda) {  // its header lies on the GPU: to look at it would synchronise
-      view = {plan->prepared, bytes, plan->prepared.bytes};
-    } else {
-      check(dualgemm_prepared_open(bytes, packed->numel(), &view));
-    }
+    view = view_of("packed", place, *packed, plan->prepared);
     buffers.prepared_view = &view;
   }
   void* workspace = nullptr;

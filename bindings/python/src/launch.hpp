@@ -28,6 +28,10 @@ class OnDevice {
   DeviceGuardHandle guard_ = nullptr;
 };
 
+// Packed weights as the library takes them; refuses bytes that are not those of a plan.
+dualgemm_prepared_view view_of(const char* name, const Place& place, const Tensor& packed,
+                               const dualgemm_prepared_descriptor& wanted);
+
 // Runs the plan of `key` with `buffers`; sets buffers.stream. packed: prepared weights, if any; its
 // bytes must be those of the plan.
 void launch(const Place& place, const PlanKey& key, const Tensor* packed,

@@ -21,6 +21,7 @@ struct PlanKey {
 
   bool operator==(const PlanKey& other) const noexcept;
 };
+size_t hash_of(const PlanKey& key) noexcept;
 
 struct Plan {
   explicit Plan(const PlanKey& key);

@@ -100,6 +100,7 @@ const Dtypes& dtypes() {
                                  aoti_torch_dtype_bfloat16(),
                                  aoti_torch_dtype_float32(),
                                  aoti_torch_dtype_int32(),
+                                 aoti_torch_dtype_int64(),
                                  aoti_torch_dtype_float8_e4m3fn(),
                                  45};  // Float4_e2m1fn_x2: no function gives it before torch 2.11
   return numbers;

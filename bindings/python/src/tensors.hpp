@@ -31,7 +31,7 @@ void check_tensor(const char* name, const Tensor& tensor, const Place& place);
 
 // torch's numbers of dtypes, the same in every version of torch from 2.10 on.
 struct Dtypes {
-  int32_t uint8, float16, bfloat16, float32, int32, float8_e4m3fn, float4_e2m1fn_x2;
+  int32_t uint8, float16, bfloat16, float32, int32, int64, float8_e4m3fn, float4_e2m1fn_x2;
 };
 const Dtypes& dtypes();
 int32_t dtype_of(const Tensor& tensor);

@@ -84,8 +84,8 @@ void pack_activation(const ActivationSource& source, int rows, int height, int64
       const __mmask64 mask = r >= rows   ? 0
                              : here == 8 ? ~__mmask64{0}
                                          : (__mmask64{1} << (here * 8)) - 1;
-      const __m512i x = _mm512_maskz_loadu_epi8(
-          mask, source.row(r < rows ? r : 0) + (block_begin + block) * 8);
+      const __m512i x =
+          _mm512_maskz_loadu_epi8(mask, source.row(r < rows ? r : 0) + (block_begin + block) * 8);
       const __m512i low = _mm512_shuffle_epi8(table, _mm512_and_si512(x, nibble));
       const __m512i high =
           _mm512_shuffle_epi8(table, _mm512_and_si512(_mm512_srli_epi16(x, 4), nibble));

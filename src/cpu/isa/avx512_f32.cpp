@@ -78,8 +78,8 @@ void pack_activation(const ActivationSource& source, int rows, int height, int64
     for (int r = 0; r < height; ++r) {
       alignas(64) float values[16] = {};
       if (r < rows)
-        _mm512_store_ps(
-            values, load_16(source, source.row(r) + (block_begin + block) * block_input_bytes));
+        _mm512_store_ps(values,
+                        load_16(source, source.row(r) + (block_begin + block) * block_input_bytes));
       for (int k = 0; k < 16; ++k) copy_bytes<4>(&values[k], packed + (k * height + r) * 4);
     }
   }

@@ -43,9 +43,9 @@ void expect_routed(Device& device, RoutingCase c) {
 template <class Device>
 void expect_combined(Device& device, CombineCase c, int64_t shift, bool in_place) {
   const CombineProblem& p = c.problem;
-  SCOPED_TRACE(::testing::Message() << p.tokens << " tokens, top " << p.top_k << ", " << p.cols
-                                    << " columns of " << name_of(p.rows.type) << " to "
-                                    << name_of(p.y.type) << ", shift " << shift);
+  SCOPED_TRACE(::testing::Message()
+               << p.tokens << " tokens, top " << p.top_k << ", " << p.cols << " columns of "
+               << name_of(p.rows.type) << " to " << name_of(p.y.type) << ", shift " << shift);
   const auto put = [&](const char* name, const std::vector<uint8_t>& array, DataType type,
                        bool read_only) {
     const int64_t element = core::bytes_of(type, 1);
@@ -56,13 +56,11 @@ void expect_combined(Device& device, CombineCase c, int64_t shift, bool in_place
   if (in_place && p.residual) c.y = c.residual;
   CombineBuffers b;
   b.rows = put("rows", c.rows, p.rows.type, true);
-  b.places = static_cast<int32_t*>(device.put(
-      "places", c.places.data(), static_cast<int64_t>(c.places.size() * 4), 0, true));
+  b.places = static_cast<int32_t*>(
+      device.put("places", c.places.data(), static_cast<int64_t>(c.places.size() * 4), 0, true));
   b.weights = put("weights", c.weights, p.weights_type, true);
   b.y = put("y", c.y, p.y.type, false);
-  b.residual = !p.residual ? nullptr
-               : in_place  ? b.y
-                           : put("residual", c.residual, p.y.type, true);
+  b.residual = !p.residual ? nullptr : in_place ? b.y : put("residual", c.residual, p.y.type, true);
   ASSERT_TRUE(device.combine(p, b));
   device.get(b.y, c.y.data(), static_cast<int64_t>(c.y.size()));
   ASSERT_EQ(c.y, expected);

@@ -45,7 +45,7 @@ Bytes run_by_hand(MlpCase& data) {
                 .grouping = p.grouping,
                 .bias = p.bias};
   first.gate = p.gate, first.up = p.up;
-  const bool apart = p.quantize_h && p.h_transform.any();
+  const bool apart = p.quantize_h && (p.h_transform.any() || p.h_scaling == GlobalScaling::kRow);
   if (p.quantize_x) first.a = {};
   if (p.x_transform.any() && !p.quantize_x) first.a = {.type = p.x.type};
   if (p.quantize_h && !apart) first.d = {};
@@ -192,8 +192,8 @@ Bytes run_routed_by_hand(MlpCase& data) {
   Guarded<uint8_t> x(groups.m * row_bytes);
   for (int64_t row = 0; row < groups.m; ++row) {
     std::memcpy(x.data() + row * row_bytes,
-                data.x.data.data() + router.row_tokens[static_cast<size_t>(row)] *
-                                         data.x_matrix.row_bytes(),
+                data.x.data.data() +
+                    router.row_tokens[static_cast<size_t>(row)] * data.x_matrix.row_bytes(),
                 static_cast<size_t>(row_bytes));
   }
   Guarded<uint8_t> rows(groups.m * core::bytes_of(p.y.type, p.hidden));
@@ -253,9 +253,7 @@ TEST(GatedMlp, RoutedExpertsRefuseByTheNamesOfTheirFields) {
   EXPECT_EQ(with([](auto& q) { q.grouping = Grouping::kContiguous; }), "grouping");
   EXPECT_EQ(with([](auto& q) { q.named_experts = -2; }), "named_experts");
   EXPECT_EQ(with([](auto& q) { q.weights_type = DataType::kE2M1; }), "weights_type");
-  EXPECT_EQ(with([](auto& q) {
-              q.quantize_x = true, q.x_scaling = GlobalScaling::kGivenPerBatch;
-            }),
+  EXPECT_EQ(with([](auto& q) { q.quantize_x = true, q.x_scaling = GlobalScaling::kGivenPerBatch; }),
             "x_scaling");
   EXPECT_EQ(with([](auto& q) { q.x.batch_stride = 64; }), "x.batch_stride");
   EXPECT_EQ(with([](auto& q) { q.m = -1; }), "m");
@@ -444,7 +442,7 @@ TEST(GatedMlpRefuses, ProblemsByTheNamesOfTheirFields) {
       {"hidden", [](auto& p) { p.hidden = 0; }},
       {"intermediate", [](auto& p) { p.intermediate = -16; }},
       {"intermediate", [](auto& p) { p.intermediate = 8; }},
-      {"x.type", [](auto& p) { p.x.type = DataType::kF32; }},
+      {"x.type", [](auto& p) { p.x.type = DataType::kE2M1; }},
       {"x.type", [](auto& p) { p.x.type = static_cast<DataType>(9); }},
       {"x.ld", [](auto& p) { p.x.ld = 63; }},
       {"x.batch_stride", [](auto& p) { p.x.batch_stride = 1; }},

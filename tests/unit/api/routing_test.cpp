@@ -92,10 +92,9 @@ TEST(Routing, WhatIsRefused) {
   expect_refused(with([&](RoutingBuffers& b) { b.places = b.row_tokens; }), "places");
   expect_refused(with([&](RoutingBuffers& b) { b.row_scale = nullptr, b.token_scale = scale; }),
                  "token_scale");
-  expect_refused(with([&](RoutingBuffers& b) {
-                   b.ids = reinterpret_cast<const uint8_t*>(c.ids.data()) + 1;
-                 }),
-                 "ids");
+  expect_refused(
+      with([&](RoutingBuffers& b) { b.ids = reinterpret_cast<const uint8_t*>(c.ids.data()) + 1; }),
+      "ids");
   EXPECT_TRUE(std::all_of(c.offsets.begin(), c.offsets.end(),
                           [](int32_t offset) { return offset == 0x5A5A5A5A; }));
 
@@ -114,10 +113,8 @@ TEST(Routing, WhatIsRefused) {
                  "residual");
   expect_refused(combining([](CombineProblem&, CombineBuffers& b) { b.residual = b.y; }),
                  "residual");
-  expect_refused(combining([](CombineProblem&, CombineBuffers& b) {
-                   b.y = const_cast<void*>(b.rows);
-                 }),
-                 "y");
+  expect_refused(
+      combining([](CombineProblem&, CombineBuffers& b) { b.y = const_cast<void*>(b.rows); }), "y");
 }
 
 }  // namespace

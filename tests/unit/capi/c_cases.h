@@ -22,6 +22,7 @@ extern const c_case c_format_cases[];
 extern const c_case c_quantize_cases[];
 extern const c_case c_linear_cases[];
 extern const c_case c_mlp_cases[];
+extern const c_case c_experts_cases[];
 extern const c_case c_run_cases[];
 extern const c_case c_activation_cases[];
 

@@ -13,7 +13,7 @@ void report(const char* file, int line, const char* text) { ADD_FAILURE_AT(file,
 std::vector<c_case> all_cases() {
   std::vector<c_case> cases;
   for (const c_case* table : {c_struct_cases, c_format_cases, c_quantize_cases, c_linear_cases,
-                              c_mlp_cases, c_run_cases, c_activation_cases}) {
+                              c_mlp_cases, c_experts_cases, c_run_cases, c_activation_cases}) {
     for (; table->name != nullptr; ++table) cases.push_back(*table);
   }
   return cases;

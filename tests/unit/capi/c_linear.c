@@ -201,7 +201,7 @@ static void linear_errors(c_fail fail) {
   dualgemm_problem_init(&dual, sizeof dual);
   dual.struct_size = sizeof dual - 24; /* without the fields that make it what it is */
   C_CHECK_ERROR(dualgemm_linear_dual_problem(&o.problem, &dual), DUALGEMM_INVALID_ARGUMENT,
-                "dual.struct_size: 232");
+                "dual.struct_size: 240");
   o.problem.residual = 2;
   C_CHECK_ERROR(dualgemm_linear_validate(&o.problem, NULL), DUALGEMM_INVALID_ARGUMENT,
                 "residual: 2; must be 0 or 1");

@@ -191,6 +191,37 @@ static void mlp_explained(c_fail fail) {
   dualgemm_mlp_destroy(mlp);
 }
 
+/* Two experts with the same weights: each token's sum is 48 times its weights. */
+static void a_routed_mlp(c_fail fail) {
+  static const int64_t ids[kRows * 2] = {5, 1, 1, 0, 9, 9};
+  static const int32_t map[6] = {-1, 0, -1, -1, -1, 1};
+  static const float weights[kRows * 2] = {0.5f, 0.25f, 2.0f, 4.0f, 1.0f, 1.0f};
+  static uint8_t w[kHidden * kInner], scales[kHidden * kInner / 8];
+  mlp_operands o;
+  set_up_mlp(&o);
+  memset(w, 0x22, sizeof w);
+  memset(scales, 0x38, sizeof scales);
+  o.buffers.gate = o.buffers.up = o.buffers.down = w;
+  o.buffers.gate_scales = o.buffers.up_scales = o.buffers.down_scales = scales;
+  o.problem.l = 2;
+  o.problem.top_k = 2;
+  o.problem.named_experts = 6;
+  o.problem.wide_ids = 1;
+  o.buffers.topk_ids = ids;
+  o.buffers.expert_map = map;
+  o.buffers.topk_weights = weights;
+  C_CHECK_OK(run_operands(&o, NULL));
+  C_CHECK(y_is(&o, 0, 36.0f) && y_is(&o, 1, 96.0f) && y_is(&o, 2, 0.0f));
+  o.problem.weights_on_input = 2;
+  C_CHECK_ERROR(run_operands(&o, NULL), DUALGEMM_INVALID_ARGUMENT, "weights_on_input: 2");
+  o.problem.weights_on_input = 0;
+  o.problem.h_scaling = DUALGEMM_SCALING_TENSOR;
+  C_CHECK_ERROR(run_operands(&o, NULL), DUALGEMM_INVALID_ARGUMENT, "h_scaling: tensor");
+  o.problem.h_scaling = DUALGEMM_SCALING_GIVEN;
+  o.problem.top_k = 0;
+  C_CHECK_ERROR(run_operands(&o, NULL), DUALGEMM_INVALID_ARGUMENT, "top_k: 0");
+}
+
 static void mlp_errors(c_fail fail) {
   static mlp_operands o;
   dualgemm_mlp* mlp = (dualgemm_mlp*)&o;
@@ -257,13 +288,9 @@ static void mlp_errors(c_fail fail) {
 }
 
 const c_case c_mlp_cases[] = {
-    {"MlpDefaults", mlp_defaults},
-    {"AWholeMlp", a_whole_mlp},
-    {"MlpInPlace", mlp_in_place},
-    {"EarlyMlpStructs", early_mlp_structs},
-    {"PreparedMlp", prepared_mlp},
-    {"ExpertsOfAnMlp", experts_of_an_mlp},
-    {"MlpExplained", mlp_explained},
-    {"MlpErrors", mlp_errors},
-    {NULL, NULL},
+    {"MlpDefaults", mlp_defaults}, {"AWholeMlp", a_whole_mlp},
+    {"MlpInPlace", mlp_in_place},  {"EarlyMlpStructs", early_mlp_structs},
+    {"PreparedMlp", prepared_mlp}, {"ExpertsOfAnMlp", experts_of_an_mlp},
+    {"ARoutedMlp", a_routed_mlp},  {"MlpExplained", mlp_explained},
+    {"MlpErrors", mlp_errors},     {NULL, NULL},
 };

@@ -99,7 +99,7 @@ static void a_larger_struct_must_end_in_zeros(c_fail fail) {
   C_CHECK_OK(dualgemm_validate(&later.known, NULL));
   later.wish[1] = 1;
   C_CHECK_ERROR(dualgemm_validate(&later.known, NULL), DUALGEMM_INVALID_ARGUMENT,
-                "problem: byte 264 is 1; this library is older");
+                "problem: byte 272 is 1; this library is older");
   later.known.struct_size = sizeof later - 8; /* the wish is beyond the struct again */
   C_CHECK_OK(dualgemm_validate(&later.known, NULL));
 }

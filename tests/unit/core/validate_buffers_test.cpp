@@ -248,12 +248,11 @@ TEST(ValidateBuffers, ContiguousOffsets) {
 TEST(ValidateBuffers, RowsOfAByIndex) {
   Problem p{.m = 3, .n = 16, .k = 16, .l = 2, .grouping = Grouping::kContiguous, .a_rows = 5};
   static const int32_t below[] = {0, -1, 4}, above[] = {0, 1, 5}, right[] = {4, 4, 0};
-  expect_refused(
-      p, {{"a_row_index", "null", [](Buffers& b) { b.a_row_index = nullptr; }},
-          {"a_row_index", "address % 4 = 2",
-           [](Buffers& b) { b.a_row_index = moved(b.a_row_index, 2); }},
-          {"a_row_index[1]", "-1", [](Buffers& b) { b.a_row_index = below; }},
-          {"a_row_index[2]", "5", [](Buffers& b) { b.a_row_index = above; }}});
+  expect_refused(p, {{"a_row_index", "null", [](Buffers& b) { b.a_row_index = nullptr; }},
+                     {"a_row_index", "address % 4 = 2",
+                      [](Buffers& b) { b.a_row_index = moved(b.a_row_index, 2); }},
+                     {"a_row_index[1]", "-1", [](Buffers& b) { b.a_row_index = below; }},
+                     {"a_row_index[2]", "5", [](Buffers& b) { b.a_row_index = above; }}});
   p.a_rows = 0;
   expect_refused(p, {{"a_row_index", "not null", [](Buffers& b) { b.a_row_index = right; }}});
 }

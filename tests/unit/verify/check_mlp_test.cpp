@@ -49,7 +49,9 @@ TEST(CheckMlp, AcceptsWhatTheLibraryComputes) {
   Rng rng;
   double largest_share = 0.0;
   for (int64_t turn = 0; turn < 160; ++turn) {
-    MlpCase data(random_mlp_problem(rng, turn), rng);
+    MlpProblem p = random_mlp_problem(rng, turn);
+    if (rng.chance(0.2)) p.x.type = DataType::kF32;
+    MlpCase data(p, rng);
     if (data.problem.grouping == Grouping::kContiguous && rng.chance(0.4)) data.name_experts(rng);
     const Isa isa = rng.pick(device_caps().isas);
     SCOPED_TRACE(data.describe() + ", " + name_of(isa));
@@ -66,7 +68,9 @@ TEST(CheckMlp, AcceptsWhatTheLibraryComputes) {
 TEST(CheckMlp, AcceptsRoutedExperts) {
   Rng rng;
   for (int64_t turn = 0; turn < 120; ++turn) {
-    MlpCase data(random_routed_problem(rng, turn), rng);
+    MlpProblem p = random_routed_problem(rng, turn);
+    if (rng.chance(0.2)) p.x.type = DataType::kF32;
+    MlpCase data(p, rng);
     const Isa isa = rng.pick(device_caps().isas);
     SCOPED_TRACE(data.describe() + ", " + name_of(isa));
     run_mlp(data, data.buffers(), isa);

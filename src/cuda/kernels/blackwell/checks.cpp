@@ -44,8 +44,9 @@ Status check_without_groups(const Problem& problem) {
 
 Status check_rows_in_order(const Problem& problem) {
   if (problem.a_rows == 0) return {};
-  return Status::unsupported("a_rows", std::to_string(problem.a_rows),
-                             "Blackwell's kernels copy whole tiles of A: its rows must be in order");
+  return Status::unsupported(
+      "a_rows", std::to_string(problem.a_rows),
+      "Blackwell's kernels copy whole tiles of A: its rows must be in order");
 }
 
 Status check_with_groups(const Problem& problem) {

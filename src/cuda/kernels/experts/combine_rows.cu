@@ -2,8 +2,8 @@
 // once: (top_k + 1) * cols * bytes for each token are the limit.
 #include "cuda/device/store_row.cuh"
 #include "cuda/kernels/convert/wide_block.cuh"
-#include "cuda/kernels/experts/row_weight.cuh"
 #include "cuda/kernels/experts/routing_kernels.hpp"
+#include "cuda/kernels/experts/row_weight.cuh"
 #include "cuda/ptx/grid.cuh"
 
 namespace dualgemm::cuda {
@@ -81,10 +81,10 @@ __device__ void combine_rows(const CombineRowsParams& p) {
 
 }  // namespace
 
-#define DUALGEMM_COMBINE_ROWS(name, type)                                       \
-  extern "C" __global__ void __launch_bounds__(kCombineThreads)                 \
+#define DUALGEMM_COMBINE_ROWS(name, type)                                          \
+  extern "C" __global__ void __launch_bounds__(kCombineThreads)                    \
       dual_gemm_combine_rows_##name(const __grid_constant__ CombineRowsParams p) { \
-    combine_rows<OutputType::type>(p);                                          \
+    combine_rows<OutputType::type>(p);                                             \
   }
 DUALGEMM_COMBINE_ROWS(f16, kF16)
 DUALGEMM_COMBINE_ROWS(bf16, kBF16)

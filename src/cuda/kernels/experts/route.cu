@@ -4,8 +4,8 @@
 // before have, and what the warps before have of it. Then each warp goes through its part again, 32
 // ids at a time, of which those of one expert take neighbouring rows.
 #include "cuda/kernels/common/make_group_tiles.cuh"
-#include "cuda/kernels/experts/row_weight.cuh"
 #include "cuda/kernels/experts/routing_kernels.hpp"
+#include "cuda/kernels/experts/row_weight.cuh"
 #include "cuda/ptx/grid.cuh"
 
 namespace dualgemm::cuda {

@@ -11,13 +11,13 @@ namespace dualgemm::cuda {
 Expected<std::vector<KernelLaunch>> route_launches(const RoutingProblem& problem,
                                                    const RoutingBuffers& buffers) {
   if (problem.experts > kMostRoutedExperts) {
-    return Status::unsupported("experts", std::to_string(problem.experts),
-                               "must be at most " + std::to_string(kMostRoutedExperts) +
-                                   " on a GPU");
+    return Status::unsupported(
+        "experts", std::to_string(problem.experts),
+        "must be at most " + std::to_string(kMostRoutedExperts) + " on a GPU");
   }
   const int64_t count = core::routed_rows(problem), most = kRouteCounts / (problem.experts + 1);
-  const int64_t warps =
-      std::clamp<int64_t>(core::ceil_div(count, 32), 1, std::min<int64_t>(most, kRouteThreads / 32));
+  const int64_t warps = std::clamp<int64_t>(core::ceil_div(count, 32), 1,
+                                            std::min<int64_t>(most, kRouteThreads / 32));
   const RouteParams params{
       .ids = buffers.ids,
       .expert_map = buffers.expert_map,
@@ -46,9 +46,9 @@ Expected<std::vector<KernelLaunch>> combine_launches(const CombineProblem& probl
   const int64_t blocks = problem.cols / kSfVec, units = problem.tokens * blocks;
   if (units == 0) return std::vector<KernelLaunch>{};
   if (problem.cols >= int64_t{1} << 31 || units >= int64_t{1} << 31) {
-    return Status::unsupported(
-        "tokens, cols", std::to_string(problem.tokens) + ", " + std::to_string(problem.cols),
-        "must be below 2^31 blocks of 16 columns in all on a GPU");
+    return Status::unsupported("tokens, cols",
+                               std::to_string(problem.tokens) + ", " + std::to_string(problem.cols),
+                               "must be below 2^31 blocks of 16 columns in all on a GPU");
   }
   const core::ResolvedMatrix rows =
       core::resolve(problem.rows, core::routed_rows(problem), problem.cols);
@@ -79,21 +79,21 @@ Expected<std::vector<KernelLaunch>> gather_launches(const core::Gather& gather) 
     return Status::unsupported("row_bytes", std::to_string(gather.row_bytes),
                                "must be below 2^31 on a GPU");
   }
-  const uint64_t all = reinterpret_cast<uintptr_t>(gather.from) |
-                       reinterpret_cast<uintptr_t>(gather.to) |
-                       static_cast<uint64_t>(gather.from_row_bytes) |
-                       static_cast<uint64_t>(gather.row_bytes);
+  const uint64_t all =
+      reinterpret_cast<uintptr_t>(gather.from) | reinterpret_cast<uintptr_t>(gather.to) |
+      static_cast<uint64_t>(gather.from_row_bytes) | static_cast<uint64_t>(gather.row_bytes);
   const GatherParams params{.from = gather.from,
                             .from_row_bytes = gather.from_row_bytes,
                             .index = {gather.index, static_cast<uint32_t>(gather.from_rows)},
                             .to = gather.to,
                             .rows = static_cast<uint32_t>(gather.rows),
                             .row_bytes = static_cast<uint32_t>(gather.row_bytes),
-                            .unit = all % 16 == 0 ? 16u : all % 4 == 0 ? 4u : 1u};
+                            .unit = all % 16 == 0  ? 16u
+                                    : all % 4 == 0 ? 4u
+                                                   : 1u};
   KernelLaunch launch{.kernel = gather_rows_kernel(), .threads = kGatherThreads};
   constexpr int64_t kWarps = kGatherThreads / 32, kMostCtas = 4096;
-  launch.ctas =
-      static_cast<uint32_t>(std::min(core::ceil_div(gather.rows, kWarps), kMostCtas));
+  launch.ctas = static_cast<uint32_t>(std::min(core::ceil_div(gather.rows, kWarps), kMostCtas));
   launch.set_params(params);
   return std::vector{launch};
 }

@@ -23,8 +23,8 @@ struct RouteParams {
   uint32_t experts;
   uint32_t named_experts;  // 0: no map
   Divisor top_k;
-  uint32_t warps;         // that count; shared memory holds `experts` + 1 counts of each
-  uint32_t ids_a_warp;    // a multiple of 32
+  uint32_t warps;       // that count; shared memory holds `experts` + 1 counts of each
+  uint32_t ids_a_warp;  // a multiple of 32
   OutputType weight_type;
   bool wide_ids;
 };
@@ -33,8 +33,8 @@ struct CombineRowsParams {
   const uint8_t* rows;  // at an element's alignment, as y and the residual
   int64_t row_bytes;
   const int32_t* places;
-  const void* weights;     // or null
-  const uint8_t* residual; // or null; as y
+  const void* weights;      // or null
+  const uint8_t* residual;  // or null; as y
   uint8_t* y;
   int64_t y_bytes;  // from row to row
   uint32_t count;   // of rows

@@ -180,6 +180,7 @@ template <Config kCfg>
 DUALGEMM_DEVICE void compute_tile(const Params& params, uint32_t tile,
                                   TileSums<kCfg> (&parts)[kWarpsK]) {
   const Place place = place_of_thread<kCfg>(params, tile);
+  if constexpr (kCfg.pass == Pass::kGroups) find_rows<kCfg>(params, place);
   if constexpr (kCfg.pass == Pass::kSequential) {
     multiply_in_turn<kCfg>(params, place, parts);
   } else {

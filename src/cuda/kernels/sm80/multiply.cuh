@@ -79,19 +79,57 @@ DUALGEMM_DEVICE WeightRows rows_of_one(const Params& params, const Place& place,
           row_cursor(weights, place.batch, high, params.n, high)};
 }
 
+// Of groups: where the rows of A of a tile begin, and their scales. In shared memory: made from the
+// index for each k-tile, they spilled (64 rows of halves).
+template <Config kCfg>
+struct TileRows {
+  const uint8_t* rows[kCfg.tile_m];  // null: no such row
+  const uint8_t* scales[kCfg.a_type == AType::kE2M1 ? kCfg.tile_m : 1];
+};
+template <Config kCfg>
+DUALGEMM_DEVICE TileRows<kCfg>& rows_of_tile() {
+  __shared__ TileRows<kCfg> rows;
+  return rows;
+}
+
+// By all threads; returns behind a barrier.
+template <Config kCfg>
+DUALGEMM_DEVICE void find_rows(const Params& params, const Place& place) {
+  TileRows<kCfg>& to = rows_of_tile<kCfg>();
+  const bool indexed = params.row_index.of_a != nullptr;
+  for (uint32_t i = threadIdx.x; i < kCfg.tile_m; i += blockDim.x) {
+    const uint32_t row = place.m_begin + i;
+    const bool exists = row < place.m_end;
+    const uint32_t of_a = exists ? params.row_index(row) : 0;
+    const RowCursor cursor = row_cursor(params.a, place.batch, of_a, exists ? ~0u : 0,
+                                        indexed ? of_a : row + place.swizzled_shift);
+    to.rows[i] = cursor.row;
+    if constexpr (kCfg.a_type == AType::kE2M1) to.scales[i] = cursor.scales;
+  }
+  __syncwarp();
+  __syncthreads();
+}
+
+template <Config kCfg>
+DUALGEMM_DEVICE RowCursor cursor_of_a(const Params& params, const Place& place, uint32_t in_tile) {
+  if constexpr (kCfg.pass == Pass::kGroups) {
+    const TileRows<kCfg>& of = rows_of_tile<kCfg>();
+    const uint8_t* scales = nullptr;
+    if constexpr (kCfg.a_type == AType::kE2M1) scales = of.scales[in_tile];
+    return {of.rows[in_tile], scales, params.a.scales.swizzled};
+  } else {
+    // From the parameters, each time: held in a register, the sequential kernels for halves took
+    // 148 of them, and an SM held one CTA instead of two (sm_90, 64 rows).
+    const uint32_t row = place.m_begin + in_tile;
+    return row_cursor(params.a, place.batch, row, params.m, row);
+  }
+}
+
 template <Config kCfg>
 DUALGEMM_DEVICE void load_a(const Params& params, const Place& place, uint32_t group, uint32_t k16,
                             Steps& steps) {
-  uint32_t row = place.m_begin + group * kGroupRows + place.row_in_group;
-  // Without groups from the parameters, each time: held in a register, the sequential kernels for
-  // halves took 148 of them, and an SM held one CTA instead of two (sm_90, 64 rows).
-  uint32_t rows = kCfg.pass == Pass::kGroups ? place.m_end : params.m;
-  uint32_t swizzled_row = row + place.swizzled_shift;
-  if constexpr (kCfg.pass == Pass::kGroups) {
-    if (params.row_index.of_a != nullptr && row < rows)
-      row = swizzled_row = params.row_index(row), rows = params.row_index.rows;
-  }
-  const RowCursor cursor = row_cursor(params.a, place.batch, row, rows, swizzled_row);
+  const RowCursor cursor =
+      cursor_of_a<kCfg>(params, place, group * kGroupRows + place.row_in_group);
   if constexpr (kCfg.a_type == AType::kE2M1) {
     decode<false>(load_packed(cursor, k16, params.k16, params.aligned16), steps);
   } else {

@@ -33,8 +33,8 @@ struct PrepareParams {
   uint32_t num_flags;
   bool packed_order;  // of k: as PackedUnit has it
   AType type;
-  GroupTiles groups;  // whose rows alone are decoded; none: all
-  Divisor tile_m;     // of the groups' tiles
+  GroupTiles groups;   // whose rows alone are decoded; none: all
+  Divisor tile_m;      // of the groups' tiles
   RowIndex row_index;  // without `groups`
 };
 
