@@ -263,7 +263,8 @@ typedef struct dualgemm_buffers {
    * of m rows. Rows of one expert should follow each other.
    */
   const int32_t* row_experts;
-  /** Required when the problem has a_rows, else null: [m], each 0 .. a_rows - 1; cuda: cut to that */
+  /** Required when the problem has a_rows, else null: [m], each 0 .. a_rows - 1; CUDA: cut to
+   *  that range */
   const int32_t* a_row_index;
 } dualgemm_buffers;
 

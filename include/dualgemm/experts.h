@@ -95,8 +95,10 @@ DUALGEMM_API dualgemm_status dualgemm_combine_problem_init(dualgemm_combine_prob
 DUALGEMM_API dualgemm_status dualgemm_combine_buffers_init(dualgemm_combine_buffers* buffers,
                                                            uint64_t struct_size) DUALGEMM_NOEXCEPT;
 
-/** y[t] = sum over j of weights[t][j] * rows[places[t][j]], in FP32, in that order; the bits are the
- *  same on every device. options may be null. CUDA: enqueues one launch and returns. */
+/**
+ * y[t] = sum over j of weights[t][j] * rows[places[t][j]], in FP32, in that order; the bits are the
+ * same on every device. options may be null. CUDA: enqueues one launch and returns.
+ */
 DUALGEMM_API dualgemm_status dualgemm_combine_tokens(
     const dualgemm_combine_problem* problem, const dualgemm_combine_buffers* buffers,
     const dualgemm_execution_options* options) DUALGEMM_NOEXCEPT;

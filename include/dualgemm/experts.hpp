@@ -1,12 +1,12 @@
-// The step of a mixture of experts around its products: which rows each expert gets, and the weighted
-// sum of what comes back. On kCuda one launch each, nothing is read by the host, and a graph may be
-// replayed with other ids.
+// The step of a mixture of experts around its products: which rows each expert gets, and the
+// weighted sum of what comes back. On kCuda one launch each, nothing is read by the host, and a
+// graph may be replayed with other ids.
 //
 //   route_tokens()     top-k ids -> offsets of the experts' rows, and the token that each row is
 //   the products       groups kContiguous with these offsets, A read by index (Problem::a_rows)
 //   combine_tokens()   y[t] = sum over j of weights[t][j] * rows[places[t][j]]
 //
-// RoutedMlp does all of it in one call.
+// GatedMlp with MlpProblem::top_k (mlp.hpp) does all of it in one call.
 #pragma once
 
 #include <cstdint>
@@ -32,10 +32,11 @@ inline constexpr int64_t kMostRoutedExperts = 8192;
 
 struct RoutingBuffers {
   const void* ids = nullptr;  // [tokens][top_k]; one that names no expert is a row of none
-  // named_experts: [named_experts], the number among `experts` of each; outside 0 .. experts-1: none
+  // named_experts: [named_experts], the number among `experts` of each; outside 0 .. experts-1:
+  // none
   const int32_t* expert_map = nullptr;
-  // For row_scale: factors of the rows, as router weights on the input are ([tokens][top_k]), and of
-  // the tokens (found scales of quantised tokens, [tokens]); null: 1.
+  // For row_scale: factors of the rows, as router weights on the input are ([tokens][top_k]), and
+  // of the tokens (found scales of quantised tokens, [tokens]); null: 1.
   const void* weights = nullptr;
   const float* token_scale = nullptr;
   // Written. Rows of expert e: offsets[e] .. offsets[e+1] - 1, in the order of their places in ids.

@@ -181,8 +181,8 @@ DUALGEMM_API dualgemm_status dualgemm_mlp_down_weights(const dualgemm_mlp* mlp,
                                                        dualgemm_buffers* weights) DUALGEMM_NOEXCEPT;
 
 /**
- * Runs at most four steps, two more with top_k. Validates first; on any error nothing is written. workspace: as that of
- * dualgemm_run(). CUDA: enqueues and returns; may be recorded in a graph.
+ * Runs at most four steps, two more with top_k. Validates first; on any error nothing is written.
+ * workspace: as that of dualgemm_run(). CUDA: enqueues and returns; may be recorded in a graph.
  */
 DUALGEMM_API dualgemm_status dualgemm_mlp_run(const dualgemm_mlp* mlp,
                                               const dualgemm_mlp_buffers* buffers, void* workspace,

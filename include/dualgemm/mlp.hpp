@@ -7,8 +7,8 @@
 //
 // or, with MlpProblem::gated = false, H[l] = act(alpha_up * X[l] * Up[l]^T + bias_up[l]).
 //
-// With top_k > 0 a whole mixture of experts, from a router's ids to the weighted sum, E[e] being the
-// Y of expert e above:
+// With top_k > 0 a whole mixture of experts, from a router's ids to the weighted sum, E[e] being
+// the Y of expert e above:
 //
 //   Y[t] = sum over j of topk_weights[t][j] * E[topk_ids[t][j]] + residual[t]
 //   X, Y: m x hidden    topk_ids, topk_weights: m x top_k
@@ -27,11 +27,12 @@
 //   if (!status.ok()) return report(status.message());
 //
 // At most four steps: X is quantised or transformed where that is wanted, the dual product with H
-// as its D, H transformed, and the product of linear.hpp. With top_k two more: the ids are sorted in
-// front of the products, and the rows summed up behind them (experts.hpp). A token is quantised or
-// transformed once, and its row is read by index for each of its experts; Blackwell's kernels, which
-// copy whole tiles of X, get rows that were gathered. Nothing synchronises: on kCuda run() enqueues
-// and may be recorded in a graph; ids and counts of experts' rows are read when the kernels run.
+// as its D, H transformed, and the product of linear.hpp. With top_k two more: the ids are sorted
+// in front of the products, and the rows summed up behind them (experts.hpp). A token is quantised
+// or transformed once, and its row is read by index for each of its experts; Blackwell's kernels,
+// which copy whole tiles of X, get rows that were gathered. Nothing synchronises: on kCuda run()
+// enqueues and may be recorded in a graph; ids and counts of experts' rows are read when the
+// kernels run.
 #pragma once
 
 #include <cstdint>
@@ -72,7 +73,8 @@ struct MlpProblem {
   RowTransform x_transform{}, h_transform{};
   // A mixture's experts: ids that a token has; 0: none, rows are as `grouping` says. Then m counts
   // tokens, l experts, grouping is kNone, x_scaling is not kGivenPerBatch, and `residual` is added
-  // to the sum, as a shared expert's Y. What Down gives is rounded to y.type before it is summed up.
+  // to the sum, as a shared expert's Y. What Down gives is rounded to y.type before it is summed
+  // up.
   int64_t top_k = 0;
   // The next three: as RoutingProblem's.
   int64_t named_experts = 0;

@@ -112,8 +112,8 @@ struct Problem {
   // Side by side: Buffers::residual is added, in FP32 and last. d is not kE2M1.
   bool residual = false;
   // kContiguous: A has so many rows, at least 1, and row i of the products is row
-  // Buffers::a_row_index[i] of them, as a token's is of several experts. Scales of A, swizzled ones,
-  // too, are those of one matrix. 0: A has m rows, in order.
+  // Buffers::a_row_index[i] of them, as a token's is of several experts. Scales of A, swizzled
+  // ones, too, are those of one matrix. 0: A has m rows, in order.
   int64_t a_rows = 0;
   bool operator==(const Problem&) const = default;
 };

@@ -31,7 +31,7 @@ Matrix read_x(const MlpProblem& problem, bool by_index) {
 int64_t indexed_rows(const MlpProblem& problem, bool by_index) {
   return is_routed(problem) && by_index ? problem.m : 0;
 }
-// Of X and Y.
+// Batches of X and Y.
 int64_t batches_of(const MlpProblem& problem) {
   return product_grouping(problem) == Grouping::kContiguous ? 1 : problem.l;
 }

@@ -86,7 +86,7 @@ struct MlpCase {
       expert_rows = experts.empty() ? random_expert_rows(rng, p.l, p.m) : std::move(experts);
   }
 
-  // Of X and Y.
+  // Batches of X and Y.
   int64_t batches() const {
     return problem.top_k > 0 || problem.grouping == Grouping::kContiguous ? 1 : problem.l;
   }

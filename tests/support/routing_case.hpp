@@ -34,7 +34,7 @@ struct RoutingCase {
     }
   }
 
-  // Outputs as nobody would write them.
+  // Outputs with numbers that no call writes.
   void poison() {
     offsets.assign(static_cast<size_t>(problem.experts) + 1, 0x5A5A5A5A);
     row_tokens.assign(static_cast<size_t>(count()), 0x5A5A5A5A);

@@ -250,7 +250,8 @@ def _quantize(x: Tensor, scale_layout: str = "linear", per_row: bool = False, **
     "Tensor? bias_down=None, Tensor? residual=None, Tensor? x_factors=None, Tensor? h_factors=None, "
     "Tensor? x_global_scale=None, *, bool gated=True, str activation='silu', float? act_alpha=None, float? act_beta=None, "
     "float? act_limit=None, bool quantize_x=False, bool quantize_h=False, float? h_global_scale=None, int x_hadamard=0, "
-    "int h_hadamard=0, bool weights_on_input=False, str scale_layout='auto', bool batch_invariant=False) -> Tensor"
+    "int h_hadamard=0, bool weights_on_input=False, str scale_layout='auto', bool batch_invariant=False) -> Tensor",
+    outputs=("out",),
 )
 def _experts(x: Tensor, topk_ids: Tensor, topk_weights: Optional[Tensor], **_: Any) -> Tensor:
     _check(x.dtype in _WIDE_TYPES, "x", str(x.dtype), "must be float16, bfloat16 or float32")

@@ -132,18 +132,27 @@ int32_t any_unaligned_of(const dualgemm_mlp_buffers& b, const Call& call) {
                               b.y, b.residual});
 }
 
-Tensor op_experts(Tensor x, Tensor topk_ids, OptionalTensor topk_weights, OptionalTensor expert_map,
-                  OptionalTensor gate, OptionalTensor gate_scales, OptionalTensor up,
-                  OptionalTensor up_scales, OptionalTensor packed, OptionalTensor down,
-                  OptionalTensor down_scales, OptionalTensor packed_down, int64_t n, int64_t l,
-                  OptionalTensor alpha_gate, OptionalTensor alpha_up, OptionalTensor alpha_down,
-                  OptionalTensor bias_gate, OptionalTensor bias_up, OptionalTensor bias_down,
-                  OptionalTensor residual, OptionalTensor x_factors, OptionalTensor h_factors,
-                  OptionalTensor x_global_scale, bool gated, string activation,
-                  OptionalDouble act_alpha, OptionalDouble act_beta, OptionalDouble act_limit,
-                  bool quantize_x, bool quantize_h, OptionalDouble h_global_scale,
-                  int64_t x_hadamard, int64_t h_hadamard, bool weights_on_input,
-                  string scale_layout, bool batch_invariant) {
+// The schema's arguments, as they are passed and as they are handed on.
+#define DUALGEMM_EXPERTS                                                                      \
+  Tensor x, Tensor topk_ids, OptionalTensor topk_weights, OptionalTensor expert_map,          \
+      OptionalTensor gate, OptionalTensor gate_scales, OptionalTensor up,                     \
+      OptionalTensor up_scales, OptionalTensor packed, OptionalTensor down,                   \
+      OptionalTensor down_scales, OptionalTensor packed_down, int64_t n, int64_t l,           \
+      OptionalTensor alpha_gate, OptionalTensor alpha_up, OptionalTensor alpha_down,          \
+      OptionalTensor bias_gate, OptionalTensor bias_up, OptionalTensor bias_down,             \
+      OptionalTensor residual, OptionalTensor x_factors, OptionalTensor h_factors,            \
+      OptionalTensor x_global_scale, bool gated, string activation, OptionalDouble act_alpha, \
+      OptionalDouble act_beta, OptionalDouble act_limit, bool quantize_x, bool quantize_h,    \
+      OptionalDouble h_global_scale, int64_t x_hadamard, int64_t h_hadamard,                  \
+      bool weights_on_input, string scale_layout, bool batch_invariant
+#define DUALGEMM_EXPERTS_OF                                                                    \
+  x, topk_ids, topk_weights, expert_map, gate, gate_scales, up, up_scales, packed, down,       \
+      down_scales, packed_down, n, l, alpha_gate, alpha_up, alpha_down, bias_gate, bias_up,    \
+      bias_down, residual, x_factors, h_factors, x_global_scale, gated, activation, act_alpha, \
+      act_beta, act_limit, quantize_x, quantize_h, h_global_scale, x_hadamard, h_hadamard,     \
+      weights_on_input, scale_layout, batch_invariant
+
+Tensor experts(DUALGEMM_EXPERTS, const OptionalTensor& given_out) {
   Call call;
   call.place = Place::of("x", x);
   check_tensor("x", x, call.place);
@@ -218,8 +227,14 @@ Tensor op_experts(Tensor x, Tensor topk_ids, OptionalTensor topk_weights, Option
   buffers.alpha_down_per_batch = alpha_of("alpha_down", alpha_down, second);
   buffers.bias_down = bias_of("bias_down", bias_down, second, problem.bias);
 
-  Tensor y = new_tensor(call.place, dtype_of(x), {call.a.rows, call.a.columns});
-  const Matrix out = matrix_of("y", y, false);
+  Tensor y =
+      given_out ? *given_out : new_tensor(call.place, dtype_of(x), {call.a.rows, call.a.columns});
+  if (given_out) {
+    check_tensor("out", y, call.place);
+    check_shape("out", y, {call.a.rows, call.a.columns});
+    check_is_wide("out", y);
+  }
+  const Matrix out = matrix_of("out", y, false);
   problem.y = out.layout;
   buffers.y = out.data;
   if (residual) {
@@ -252,8 +267,16 @@ Tensor op_experts(Tensor x, Tensor topk_ids, OptionalTensor topk_weights, Option
   return y;
 }
 
+Tensor op_experts(DUALGEMM_EXPERTS) { return experts(DUALGEMM_EXPERTS_OF, {}); }
+void op_experts_out(DUALGEMM_EXPERTS, Tensor out) { experts(DUALGEMM_EXPERTS_OF, out); }
+#undef DUALGEMM_EXPERTS
+#undef DUALGEMM_EXPERTS_OF
+
 }  // namespace
 
-DUALGEMM_KERNELS(m) { m.impl("experts", TORCH_BOX(&op_experts)); }
+DUALGEMM_KERNELS(m) {
+  m.impl("experts", TORCH_BOX(&op_experts));
+  m.impl("experts.out", TORCH_BOX(&op_experts_out));
+}
 
 }  // namespace dualgemm::python

@@ -73,7 +73,8 @@ void check_random_routes(Device& device, int cases) {
     expect_routed(device, routing_case(random_routing(rng), rng, rng.chance(0.3)));
 }
 
-// More ids than a warp counts at a time, more experts than a CTA has threads, the most there may be.
+// More ids than a warp counts at a time, more experts than a CTA has threads, the most there may
+// be.
 template <class Device>
 void check_large_routes(Device& device) {
   Rng rng;

@@ -171,7 +171,8 @@ TEST(GatedMlp, HasTheBitsOfItsStepsCalledOneByOne) {
   }
 }
 
-// The rows of each expert, gathered by hand, as groups; then the sums. Without weights on the input.
+// The rows of each expert, gathered by hand, as groups; then the sums. Without weights on the
+// input.
 Bytes run_routed_by_hand(MlpCase& data) {
   const MlpProblem& p = data.problem;
   RoutingCase& router = data.router;

@@ -242,7 +242,7 @@ TEST(ValidateBuffers, ContiguousOffsets) {
                   {"expert_offsets[3]", "9", set(beyond)},
                   {"expert_rows", "not null", [&](Buffers& b) { b.expert_rows = first.data(); }}},
                  {0, 4, 4, 9});
-  expect_refused(p, {}, {0, 4, 4, 8});  // the last row is nobody's
+  expect_refused(p, {}, {0, 4, 4, 8});  // the last row is of no expert
 }
 
 TEST(ValidateBuffers, RowsOfAByIndex) {

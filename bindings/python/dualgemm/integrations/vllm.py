@@ -1,4 +1,4 @@
-"""vLLM: dense NVFP4 MLPs in one pass. Entry point `vllm.general_plugins`, so that installing the package switches it on.
+"""vLLM: dense NVFP4 MLPs in one pass, and experts in one call. Entry point `vllm.general_plugins`, so that installing the package switches it on.
 
 An MLP of a model fits whose forward is down_proj(act_fn(gate_up_proj(x))) and nothing else (an expert_gate that is None aside),
 whose act_fn is SiluAndMul and whose gate_up_proj has an NVFP4 kernel (compressed-tensors or ModelOpt). Then gate_up_proj's
@@ -13,15 +13,16 @@ compiled for the other.
 On a CPU, for which vLLM has no NVFP4 kernel, every NVFP4 linear layer runs on this library (_vllm_linear.py): dense models of
 compressed-tensors and ModelOpt are served, with activations in 16 bits.
 
+A mixture's experts (_vllm_experts.py) run on this library where vLLM would take Marlin or emulation on a GPU of compute
+capability 9.0, and on a CPU, where vLLM has no kernel; a backend that was asked for by name stays.
+
 Everything else is left as it is, with one line in the log saying why; so is all of vLLM with DUALGEMM_VLLM=0.
-VLLM_BATCH_INVARIANT=1 is obeyed. Mixtures of experts are left alone: vLLM chooses their NVFP4 kernels from a fixed
-enumeration (fused_moe/oracle/nvfp4.py) that takes none from outside. Weights loaded from vLLM's weight cache are processed
-already: left, too.
+VLLM_BATCH_INVARIANT=1 is obeyed. Weights loaded from vLLM's weight cache are processed already: left, too.
 
 What the MLP's forward computes is asked, too: rows of every magnitude, with stand-ins for its two products.
 
 Tested with the loader and LlamaMLP of vLLM 0.24.0 and 0.33.0 on a CPU, in both formats, against its interface files, and on a stand-in
-that has their names. Its engine has not been run with it, nor has any GPU; nothing has been measured.
+that has their names; its server on a CPU (scripts/test_engines) and its engine on an H200 (scripts/engine_gpu), both 0.24.0.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from torch import Tensor, nn
 from .._errors import printable
 from .._library import version
 from ._merged import gated, has_plain_forward, reason_against, reason_of_forward, side_by_side
-from ._vllm_linear import offer
+from . import _vllm_experts, _vllm_linear
 
 _log = logging.getLogger("vllm.dualgemm")  # below vLLM's own logger, which has handlers
 _MARK = "_dualgemm_original"
@@ -185,6 +186,8 @@ def _around(original: Any) -> Any:
             _log.info("dualgemm: not used: %s: %s", type(error).__name__, error)
         result = original(model, *arguments, **named)
         _finish(fitting, left)
+        if experts := _vllm_experts.taken(model):
+            _log.info("dualgemm: experts of %d layers", experts)
         return result
 
     setattr(process, _MARK, original)
@@ -228,10 +231,11 @@ def register() -> None:
     except Exception as error:  # an import of a changed vLLM may raise anything
         _log.info("dualgemm: not used: %s: %s", type(error).__name__, error)
         return
-    try:
-        offer(_MARK, _is_on)
-    except Exception as error:
-        _log.info("dualgemm: linear layers on a CPU are left to vLLM: %s: %s", type(error).__name__, error)
+    for what, offer in (("linear layers on a CPU", _vllm_linear.offer), ("experts", _vllm_experts.offer)):
+        try:
+            offer(_MARK, _is_on)
+        except Exception as error:
+            _log.info("dualgemm: %s are left to vLLM: %s: %s", what, type(error).__name__, error)
     for module, original in zip(modules, originals):
         if not hasattr(original, _MARK):
             setattr(module, _FUNCTION, _around(original))

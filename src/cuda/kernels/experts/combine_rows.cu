@@ -1,5 +1,5 @@
-// y[t] = sum of its experts' rows, weighted: one thread for 16 columns of a token. Every row is read
-// once: (top_k + 1) * cols * bytes for each token are the limit.
+// y[t] = sum of its experts' rows, weighted: one thread for 16 columns of a token. Every row is
+// read once: (top_k + 1) * cols * bytes for each token are the limit.
 #include "cuda/device/store_row.cuh"
 #include "cuda/kernels/convert/wide_block.cuh"
 #include "cuda/kernels/experts/routing_kernels.hpp"
@@ -11,25 +11,31 @@ namespace {
 
 using Sums = float[kBlock];
 
+// Rows of a token whose loads a thread has under way.
+template <OutputType kRows>
+inline constexpr uint32_t kRowsAtOnce = kRows == OutputType::kF32 ? 4 : 8;
+
 // sums += weight * row for at most kRowsAtOnce places from `first` on, in order.
 template <OutputType kRows>
 __device__ void add_rows(const CombineRowsParams& p, uint32_t first, uint32_t count, uint32_t block,
                          Sums& sums) {
-  WideBlock<kRows> rows[kRowsAtOnce];
-  float weights[kRowsAtOnce];
-  bool there[kRowsAtOnce];
+  constexpr uint32_t kAtOnce = kRowsAtOnce<kRows>;
+  uint32_t places[kAtOnce];
 #pragma unroll
-  for (uint32_t j = 0; j < kRowsAtOnce; ++j) {
-    const uint32_t place = j < count ? static_cast<uint32_t>(p.places[first + j]) : ~0u;
-    there[j] = place < p.count;
-    if (!there[j]) continue;
-    rows[j].load(p.rows + place * p.row_bytes +
+  for (uint32_t j = 0; j < kAtOnce; ++j)
+    places[j] = j < count ? static_cast<uint32_t>(p.places[first + j]) : ~0u;
+  WideBlock<kRows> rows[kAtOnce];
+  float weights[kAtOnce];
+#pragma unroll
+  for (uint32_t j = 0; j < kAtOnce; ++j) {
+    if (places[j] >= p.count) continue;
+    rows[j].load(p.rows + places[j] * p.row_bytes +
                  static_cast<uint64_t>(block) * WideBlock<kRows>::kBytes);
     weights[j] = p.weights == nullptr ? 1.0f : load_weight(p.weight_type, p.weights, first + j);
   }
 #pragma unroll
-  for (uint32_t j = 0; j < kRowsAtOnce; ++j) {
-    if (!there[j]) continue;
+  for (uint32_t j = 0; j < kAtOnce; ++j) {
+    if (places[j] >= p.count) continue;
     float values[kBlock];
     rows[j].values(values);
 #pragma unroll
@@ -67,7 +73,7 @@ __device__ void combine_rows(const CombineRowsParams& p) {
   if (token >= p.tokens) return;
   Sums sums = {};
 #pragma unroll 1
-  for (uint32_t first = 0; first < p.top_k; first += kRowsAtOnce)
+  for (uint32_t first = 0; first < p.top_k; first += kRowsAtOnce<kRows>)
     add_rows<kRows>(p, token * p.top_k + first, p.top_k - first, block, sums);
   switch (p.y_type) {
     case OutputType::kF16:

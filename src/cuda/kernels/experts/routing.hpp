@@ -1,5 +1,5 @@
-// Rows of tokens to their experts and back on any GPU, bit for bit as core/routing.cpp: the launches of
-// experts.hpp's functions, made without calling CUDA.
+// Rows of tokens to their experts and back on any GPU, bit for bit as core/routing.cpp: the
+// launches of experts.hpp's functions, made without calling CUDA.
 #pragma once
 
 #include <vector>

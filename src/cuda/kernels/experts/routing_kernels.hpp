@@ -11,7 +11,6 @@ namespace dualgemm::cuda {
 inline constexpr int kRouteThreads = 1024;
 inline constexpr int kRouteCounts = 12 << 10;  // in shared memory: 48 KB need no permission
 inline constexpr int kCombineThreads = 128;
-inline constexpr int kRowsAtOnce = 4;  // of a token, whose loads a thread has under way
 
 inline constexpr int kGatherThreads = 256;
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <string>
 
 #include "core/int_math.hpp"
@@ -29,6 +30,7 @@ Expected<std::vector<KernelLaunch>> route_launches(const RoutingProblem& problem
       .row_scale = buffers.row_scale,
       .count = static_cast<uint32_t>(count),
       .experts = static_cast<uint32_t>(problem.experts),
+      .expert_bits = static_cast<uint32_t>(std::bit_width(static_cast<uint64_t>(problem.experts))),
       .named_experts = static_cast<uint32_t>(problem.named_experts),
       .top_k = Divisor(static_cast<uint32_t>(problem.top_k)),
       .warps = static_cast<uint32_t>(warps),

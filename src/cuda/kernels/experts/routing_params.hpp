@@ -21,6 +21,7 @@ struct RouteParams {
   float* row_scale;
   uint32_t count;  // of ids
   uint32_t experts;
+  uint32_t expert_bits;    // that tell 0 .. experts
   uint32_t named_experts;  // 0: no map
   Divisor top_k;
   uint32_t warps;       // that count; shared memory holds `experts` + 1 counts of each

@@ -45,8 +45,8 @@ DUALGEMM_HOST_DEVICE constexpr int threads_of(const Config& config) {
 }
 // Second number of __launch_bounds__; 0: none. 1 lets ptxas take more than 128 registers, where it
 // would spill 16 bytes for sm_100a and sm_120a (CUDA 13.0); for sm_80 and sm_90 it changes nothing.
-// kSequential with 8 rows would spill 8 bytes on sm_80 to stay at 96, groups of 64 rows of halves 20
-// bytes to stay at 128 instead of 150.
+// kSequential with 8 rows would spill 8 bytes on sm_80 to stay at 96, groups of 64 rows of halves
+// 20 bytes to stay at 128 instead of 150.
 DUALGEMM_HOST_DEVICE constexpr int min_ctas_of(const Config& config) {
   const bool is_tall = config.tile_m > kGroupRows;
   if (config.pass == Pass::kGroups && is_tall) return 1;

@@ -79,8 +79,8 @@ DUALGEMM_DEVICE WeightRows rows_of_one(const Params& params, const Place& place,
           row_cursor(weights, place.batch, high, params.n, high)};
 }
 
-// Of groups: where the rows of A of a tile begin, and their scales. In shared memory: made from the
-// index for each k-tile, they spilled (64 rows of halves).
+// Where the rows of a group's tile begin, and their scales. In shared memory: made from the index
+// for each k-tile, they spilled (64 rows of halves).
 template <Config kCfg>
 struct TileRows {
   const uint8_t* rows[kCfg.tile_m];  // null: no such row

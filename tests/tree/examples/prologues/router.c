@@ -1,4 +1,5 @@
-/* What the example of experts.h takes for granted: a router's ids, and room for what is made of them. */
+/* What the example of experts.h takes for granted: a router's ids, and room for what becomes of
+   them. */
 #include <stdio.h>
 
 #include "dualgemm/experts.h"
