@@ -80,6 +80,7 @@ void check_large_routes(Device& device) {
   Rng rng;
   for (const RoutingProblem& p :
        {RoutingProblem{.tokens = 900, .top_k = 8, .experts = 128},
+        RoutingProblem{.tokens = 5001, .top_k = 8, .experts = 130},
         RoutingProblem{.tokens = 130, .top_k = 8, .experts = 1500, .wide_ids = true},
         RoutingProblem{.tokens = 50, .top_k = 6, .experts = kMostRoutedExperts},
         RoutingProblem{.tokens = 200, .top_k = 4, .experts = 3, .named_experts = 9000}}) {

@@ -1,8 +1,10 @@
-// Top-k ids to rows of experts, by one CTA: a counting sort that keeps the order of the ids.
+// Top-k ids to rows of experts: a counting sort that keeps the order of the ids.
 //
 // Warps count their own part of the ids; where a warp's rows of an expert begin is what all experts
 // before have, and what the warps before have of it. Then each warp goes through its part again, 32
-// ids at a time, of which those of one expert take neighbouring rows.
+// ids at a time, of which those of one expert take neighbouring rows. The second part is most of
+// the work, so many ids are shared by CTAs, each of which counts all of them: nothing to wait for,
+// and no second launch.
 #include "cuda/kernels/common/make_group_tiles.cuh"
 #include "cuda/kernels/experts/routing_kernels.hpp"
 #include "cuda/kernels/experts/row_weight.cuh"
@@ -48,28 +50,56 @@ struct SomeExperts {
   }
 };
 
-// counts[warp][expert], of those warps that count; the last expert: none.
+struct IdRange {
+  uint32_t begin, end;
+};
+__device__ IdRange of_warps(const RouteParams& p, uint32_t first, uint32_t warps) {
+  const uint32_t begin = (blockIdx.x * p.warps + first) * p.ids_a_warp;
+  return {min(begin, p.count), min(begin + warps * p.ids_a_warp, p.count)};
+}
+
+// counts[warps]: of the CTAs before this one; counts[warps + 1]: of those behind it.
+__device__ void count_others(const RouteParams& p, uint32_t* counts) {
+  const IdRange own = of_warps(p, 0, p.warps);
+  const uint32_t stride = p.experts + 1;
+#pragma unroll 1
+  for (uint32_t first = threadIdx.x / 32 * 32 * kIdsAtOnce; first < p.count;
+       first += kRouteThreads * kIdsAtOnce) {
+    if (first >= own.begin && first + 32 * kIdsAtOnce <= own.end) continue;
+    const SomeExperts experts(p, first, p.count);
+#pragma unroll
+    for (int i = 0; i < kIdsAtOnce; ++i) {
+      const uint32_t index = first + 32 * i + threadIdx.x % 32;
+      if (experts.of[i] == kNoId || (index >= own.begin && index < own.end)) continue;
+      const uint32_t side = p.warps + (index < own.begin ? 0 : 1);
+      atomicAdd(&counts[side * stride + experts.of[i]], 1u);
+    }
+  }
+}
+
+// counts[warp][expert], of those warps that count; the last expert: none. Then count_others'.
 __device__ void count_ids(const RouteParams& p, uint32_t* counts) {
   const uint32_t stride = p.experts + 1, warp = threadIdx.x / 32;
-  for (uint32_t i = threadIdx.x; i < p.warps * stride; i += kRouteThreads) counts[i] = 0;
+  for (uint32_t i = threadIdx.x; i < p.counters * stride; i += kRouteThreads) counts[i] = 0;
   group_tiles::sync_cta();
   if (warp < p.warps) {
-    const uint32_t end = min((warp + 1) * p.ids_a_warp, p.count);
+    const IdRange own = of_warps(p, warp, 1);
 #pragma unroll 1
-    for (uint32_t first = warp * p.ids_a_warp; first < end; first += 32 * kIdsAtOnce) {
-      const SomeExperts experts(p, first, end);
+    for (uint32_t first = own.begin; first < own.end; first += 32 * kIdsAtOnce) {
+      const SomeExperts experts(p, first, own.end);
 #pragma unroll
       for (const uint32_t expert : experts.of) {
         if (expert != kNoId) atomicAdd(&counts[warp * stride + expert], 1u);
       }
     }
   }
+  if (p.counters > p.warps) count_others(p, counts);
   group_tiles::sync_cta();
 }
 
-// counts becomes where each warp's next row of each expert goes; writes the offsets.
+// counts becomes where each warp's next row of each expert goes; the first CTA writes the offsets.
 __device__ void place_experts(const RouteParams& p, uint32_t* counts) {
-  __shared__ uint32_t of_warps[2][1][32];  // of chunks in turn
+  __shared__ uint32_t sums[2][1][32];  // of chunks in turn
   const uint32_t stride = p.experts + 1;
   uint32_t before = 0;  // rows of the chunks before
 #pragma unroll 1
@@ -77,12 +107,14 @@ __device__ void place_experts(const RouteParams& p, uint32_t* counts) {
     const uint32_t expert = first + threadIdx.x;
     const bool exists = expert < stride;
     uint32_t own = 0;
-    for (uint32_t warp = 0; exists && warp < p.warps; ++warp) own += counts[warp * stride + expert];
+    for (uint32_t part = 0; exists && part < p.counters; ++part)
+      own += counts[part * stride + expert];
     __syncwarp();
     uint32_t through[1] = {own}, all[1];
-    group_tiles::scan<kRouteThreads, group_tiles::Add>(of_warps[chunk], through, all);
+    group_tiles::scan<kRouteThreads, group_tiles::Add>(sums[chunk], through, all);
     uint32_t next = before + through[0] - own;
-    if (exists) p.offsets[expert] = static_cast<int32_t>(next);
+    if (exists && blockIdx.x == 0) p.offsets[expert] = static_cast<int32_t>(next);
+    if (exists && p.counters > p.warps) next += counts[p.warps * stride + expert];
     for (uint32_t warp = 0; exists && warp < p.warps; ++warp) {
       const uint32_t count = counts[warp * stride + expert];
       counts[warp * stride + expert] = next;
@@ -105,7 +137,8 @@ __device__ void write_row(const RouteParams& p, uint32_t index, uint32_t row, bo
 }
 
 // The lanes whose number is this lane's, below 2^bits or kNoId. A vote for each bit: match.any goes
-// through the numbers one by one, and made 32768 ids of 128 experts take 52 us (H100).
+// through the numbers one by one; 32768 ids of 128 experts took one CTA 52 us with it (H100), and
+// 60 with votes (H200).
 __device__ uint32_t lanes_alike(uint32_t number, uint32_t bits) {
   uint32_t alike = __ballot_sync(kWholeWarp, number != kNoId);
   if (number == kNoId) alike = ~alike;
@@ -122,13 +155,13 @@ __device__ void place_ids(const RouteParams& p, uint32_t* counts) {
   const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   if (warp >= p.warps) return;
   uint32_t* const next = counts + warp * (p.experts + 1);
-  const uint32_t begin = warp * p.ids_a_warp, end = min(begin + p.ids_a_warp, p.count);
+  const IdRange own = of_warps(p, warp, 1);
 #pragma unroll 1
-  for (uint32_t first = begin; first < end; first += 32 * kIdsAtOnce) {
-    const SomeExperts experts(p, first, end);
+  for (uint32_t first = own.begin; first < own.end; first += 32 * kIdsAtOnce) {
+    const SomeExperts experts(p, first, own.end);
 #pragma unroll
     for (int i = 0; i < kIdsAtOnce; ++i) {
-      if (first + 32 * i >= end) break;  // the whole warp
+      if (first + 32 * i >= own.end) break;  // the whole warp
       const uint32_t expert = experts.of[i];
       const bool there = expert != kNoId;
       __syncwarp();

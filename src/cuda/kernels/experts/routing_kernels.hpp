@@ -7,8 +7,8 @@
 
 namespace dualgemm::cuda {
 
-// One CTA: a stable sort needs the counts of all ids before it places one.
-inline constexpr int kRouteThreads = 1024;
+inline constexpr int kRouteThreads = 1024;  // and ids of a CTA, until there are so many CTAs:
+inline constexpr int kMostRouteCtas = 32;
 inline constexpr int kRouteCounts = 12 << 10;  // in shared memory: 48 KB need no permission
 inline constexpr int kCombineThreads = 128;
 

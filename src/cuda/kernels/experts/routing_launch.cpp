@@ -17,8 +17,11 @@ Expected<std::vector<KernelLaunch>> route_launches(const RoutingProblem& problem
         "must be at most " + std::to_string(kMostRoutedExperts) + " on a GPU");
   }
   const int64_t count = core::routed_rows(problem), most = kRouteCounts / (problem.experts + 1);
+  const int64_t ctas =
+      most < 3 ? 1 : std::clamp<int64_t>(core::ceil_div(count, kRouteThreads), 1, kMostRouteCtas);
+  const int64_t others = ctas > 1 ? 2 : 0;  // counters of other CTAs' ids
   const int64_t warps = std::clamp<int64_t>(core::ceil_div(count, 32), 1,
-                                            std::min<int64_t>(most, kRouteThreads / 32));
+                                            std::min<int64_t>(most - others, kRouteThreads / 32));
   const RouteParams params{
       .ids = buffers.ids,
       .expert_map = buffers.expert_map,
@@ -34,11 +37,13 @@ Expected<std::vector<KernelLaunch>> route_launches(const RoutingProblem& problem
       .named_experts = static_cast<uint32_t>(problem.named_experts),
       .top_k = Divisor(static_cast<uint32_t>(problem.top_k)),
       .warps = static_cast<uint32_t>(warps),
-      .ids_a_warp = static_cast<uint32_t>(core::round_up(core::ceil_div(count, warps), 32)),
+      .counters = static_cast<uint32_t>(warps + others),
+      .ids_a_warp = static_cast<uint32_t>(core::round_up(core::ceil_div(count, ctas * warps), 32)),
       .weight_type = output_type_of(problem.weights_type),
       .wide_ids = problem.wide_ids};
-  KernelLaunch launch{.kernel = route_kernel(), .ctas = 1, .threads = kRouteThreads};
-  launch.dynamic_smem_bytes = static_cast<uint32_t>(warps * (problem.experts + 1) * 4);
+  KernelLaunch launch{.kernel = route_kernel(), .threads = kRouteThreads};
+  launch.ctas = static_cast<uint32_t>(ctas);
+  launch.dynamic_smem_bytes = static_cast<uint32_t>((warps + others) * (problem.experts + 1) * 4);
   launch.set_params(params);
   return std::vector{launch};
 }

@@ -24,7 +24,9 @@ struct RouteParams {
   uint32_t expert_bits;    // that tell 0 .. experts
   uint32_t named_experts;  // 0: no map
   Divisor top_k;
-  uint32_t warps;       // that count; shared memory holds `experts` + 1 counts of each
+  // Warps of a CTA that have ids; shared memory holds `experts` + 1 counts of each, and with more
+  // than one CTA those of the ids before and behind the CTA's: `counters` of them in all.
+  uint32_t warps, counters;
   uint32_t ids_a_warp;  // a multiple of 32
   OutputType weight_type;
   bool wide_ids;
