@@ -149,6 +149,31 @@ def test_replaces_what_fits(engine: Any, caplog: pytest.LogCaptureFixture) -> No
         torch.testing.assert_close(replaced.mlp(x), plain.mlp(x), rtol=1e-4, atol=1e-5)
 
 
+def test_explains(engine: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line for each layer that something computes: one that is taken, one that is not, one in 16 bits, experts."""
+    model = Model(MLP())
+    model.other = ScaledMLP()
+    model.plain, model.experts = nn.Linear(2, 2), nn.Module()
+    model.plain.quant_method = NvFp4LinearKernel()  # type: ignore[assignment]
+    model.experts.dualgemm_alphas = [None, None, None]  # type: ignore[assignment]
+    plugin.register()
+    said: dict[str, list[str]] = {"1": [], "explain": []}
+    for switch, lines in said.items():
+        monkeypatch.setenv("DUALGEMM_VLLM", switch)
+        caplog.clear()
+        with caplog.at_level(logging.INFO):
+            _load(engine, model)
+        lines += caplog.messages
+    assert not any(": mlp" in line for line in said["1"])
+    for line in (
+        "dualgemm: mlp: dualgemm, gate, up and activation in one pass",
+        "dualgemm: other.gate_up_proj: vLLM, NvFp4LinearKernel",
+        "dualgemm: plain: vLLM, NvFp4LinearKernel",
+        "dualgemm: experts: dualgemm, the experts' whole step",
+    ):
+        assert line in said["explain"], line
+
+
 @pytest.mark.parametrize("kept_as", ["weight_scale_2", "weight_global_scale"])
 def test_gate_and_up_keep_their_global_scales(engine: Any, kept_as: str) -> None:
     """ModelOpt's multipliers, compressed-tensors' divisors; vLLM makes one of two."""
@@ -180,6 +205,14 @@ def test_gate_and_up_keep_their_global_scales(engine: Any, kept_as: str) -> None
         torch.testing.assert_close(model.mlp(x), wanted, rtol=1e-5, atol=1e-6)
         plugin._around(process_all)(model, None, torch.device("cpu"))  # again, with nothing new
         torch.testing.assert_close(model.mlp(x), wanted, rtol=1e-5, atol=1e-6)
+        # Loaded again, as in training by reinforcement: other global scales.
+        if kept_as == "weight_scale_2":
+            layer.weight_scale_2 = nn.Parameter(own * torch.tensor([1, 3]), requires_grad=False)
+        else:
+            layer.weight_packed = layer.weight
+            layer.weight_global_scale = nn.Parameter(1 / (own * torch.tensor([1, 3])), requires_grad=False)
+        plugin._around(process_all)(model, None, torch.device("cpu"))
+        torch.testing.assert_close(model.mlp(x), 3 * wanted, rtol=1e-5, atol=1e-5)
 
 
 def _class_named(name: str, forward: Any) -> type[nn.Module]:

@@ -20,6 +20,7 @@ from .._explain import explain
 from .._products import linear
 
 _LINEAR = "vllm.model_executor.kernels.linear"
+KERNEL = "DualGemmNvFp4LinearKernel"
 _FUNCTION, _MARLIN = "init_nvfp4_linear_kernel", "MarlinNvFp4LinearKernel"
 # Modules that take the function by its name: those that were imported before are told of ours.
 _USERS = (

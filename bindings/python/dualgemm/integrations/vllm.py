@@ -16,7 +16,8 @@ compressed-tensors and ModelOpt are served, with activations in 16 bits.
 A mixture's experts (_vllm_experts.py) run on this library where vLLM would take Marlin or emulation on a GPU of compute
 capability 9.0, and on a CPU, where vLLM has no kernel; a backend that was asked for by name stays.
 
-Everything else is left as it is, with one line in the log saying why; so is all of vLLM with DUALGEMM_VLLM=0.
+Everything else is left as it is, with one line in the log saying why; so is all of vLLM with DUALGEMM_VLLM=0. With
+DUALGEMM_VLLM=explain the log names every layer and what computes it.
 VLLM_BATCH_INVARIANT=1 is obeyed. Weights loaded from vLLM's weight cache are processed already: left, too.
 
 What the MLP's forward computes is asked, too: rows of every magnitude, with stand-ins for its two products.
@@ -57,6 +58,10 @@ class _Kernel:
         self.wanted_unquantized = getattr(layer, "requires_unquantized_input", False)
         self.reason: Optional[str] = "its weights were not processed"
 
+    @property
+    def kernel(self) -> Any:
+        return self._kernel
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._kernel, name)
 
@@ -88,11 +93,11 @@ class _Kernel:
         return gated(x, *self.operands(), self._batch_invariant)
 
 
-def _kernel_holder(layer: nn.Module) -> Optional[Any]:
-    """The object whose ``kernel`` multiplies the layer: compressed-tensors' scheme, ModelOpt's method."""
+def _kernel_holder(layer: Any) -> Optional[Any]:
+    """The object whose ``kernel`` multiplies the layer: compressed-tensors' scheme, ModelOpt's method; None: there is none."""
     base = importlib.import_module("vllm.model_executor.kernels.linear.nvfp4.base").NvFp4LinearKernel
     for holder in (getattr(layer, "scheme", None), getattr(layer, "quant_method", None)):
-        if isinstance(getattr(holder, "kernel", None), base):
+        if isinstance(getattr(holder, "kernel", None), (base, _Kernel)):
             return holder
     return None
 
@@ -174,6 +179,31 @@ def _finish(fitting: dict[str, tuple[nn.Module, _Kernel]], left: dict[str, str])
         _log.info("dualgemm: %d NVFP4 MLPs left to vLLM, the first %s: %s", len(left), printable(name), reason)
 
 
+def _who(layer: Any) -> Optional[str]:
+    """What computes a layer, for `explain`; None: nothing that vLLM chose a kernel or a method for."""
+    if isinstance(getattr(layer, "dualgemm_alphas", None), list):
+        return "dualgemm, the experts' whole step"
+    holder = _kernel_holder(layer)
+    if holder is not None:
+        kernel = holder.kernel
+        if isinstance(kernel, _Kernel):
+            return "dualgemm" if kernel.reason is None else f"vLLM, {type(kernel.kernel).__name__}: {kernel.reason}"
+        name = type(kernel).__name__
+        return "dualgemm" if name == _vllm_linear.KERNEL else f"vLLM, {name}"
+    method = getattr(layer, "quant_method", None)
+    return None if method is None else f"vLLM, {type(method).__name__}"
+
+
+def _explain(model: nn.Module) -> None:
+    for name, layer in model.named_modules():
+        merged = _kernel_holder(getattr(layer, "gate_up_proj", None))
+        who = _who(layer)
+        if merged is not None and isinstance(merged.kernel, _Kernel) and merged.kernel.reason is None:
+            who = "dualgemm, gate, up and activation in one pass"
+        if who is not None:
+            _log.info("dualgemm: %s: %s", printable(name), who)
+
+
 def _around(original: Any) -> Any:
     def process(model: nn.Module, *arguments: Any, **named: Any) -> Any:
         fitting: dict[str, tuple[nn.Module, _Kernel]] = {}
@@ -188,6 +218,11 @@ def _around(original: Any) -> Any:
         _finish(fitting, left)
         if experts := _vllm_experts.taken(model):
             _log.info("dualgemm: experts of %d layers", experts)
+        if os.environ.get("DUALGEMM_VLLM") == "explain":
+            try:
+                _explain(model)
+            except Exception as error:
+                _log.info("dualgemm: no explanation: %s: %s", type(error).__name__, error)
         return result
 
     setattr(process, _MARK, original)
