@@ -30,8 +30,8 @@ ResolvedMatrix resolve(const Matrix& matrix, int64_t rows, int64_t cols) noexcep
 
 struct ResolvedProblem {
   Problem problem;
-  ResolvedMatrix a, gate, up,
-      d;  // a: of a_rows, if those are given; d: up_column + n columns, side by side
+  // a: of rows_of_a() rows; d: side by side of up_column + n columns.
+  ResolvedMatrix a, gate, up, d;
   ResolvedActivation act;
   int64_t bias_stride;
 

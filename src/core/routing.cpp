@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <string>
 #include <tuple>
@@ -80,11 +79,6 @@ int64_t expert_at(const RoutingProblem& problem, const RoutingBuffers& buffers, 
   return within(expert, problem.experts) ? expert : kNoExpert;
 }
 
-// NaNs as dequantize() writes them.
-float canonical(float value) noexcept {
-  return value == value ? value : std::bit_cast<float>(0x7FC00000u);
-}
-
 // Columns begin .. end-1 of a token's sum; both multiples of 16.
 template <DataType kRows, DataType kY>
 void sum_columns(const CombineProblem& problem, const CombineBuffers& buffers,
@@ -112,8 +106,7 @@ void sum_columns(const CombineProblem& problem, const CombineBuffers& buffers,
       load_block<kY>(static_cast<const uint8_t*>(buffers.residual) + offset, first + block, values);
       for (int64_t i = 0; i < kSfVec; ++i) sum[i] += values[i];
     }
-    for (int64_t i = 0; i < kSfVec; ++i) sum[i] = canonical(sum[i]);
-    store_block<kY>(to, first + block, sum);
+    store_canonical<kY>(to, first + block, sum);
   }
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <string>
 
 #include "core/int_math.hpp"
@@ -36,15 +35,6 @@ float rounded(float value) noexcept {
   if constexpr (kType == DataType::kF16) return decode_f16(encode_f16(value));
   if constexpr (kType == DataType::kBF16) return decode_bf16(encode_bf16(value));
   return value;
-}
-
-// NaNs as dequantize() writes them.
-template <DataType kType>
-void store_canonical(uint8_t* row, int64_t block, const float* values) noexcept {
-  float canonical[kSfVec];
-  for (int i = 0; i < kSfVec; ++i)
-    canonical[i] = values[i] == values[i] ? values[i] : std::bit_cast<float>(0x7FC00000u);
-  store_block<kType>(row, block, canonical);
 }
 
 template <DataType kType>

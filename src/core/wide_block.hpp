@@ -1,6 +1,7 @@
 // Sixteen neighbouring values of 16 or 32 bits in memory, and as FP32.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -33,6 +34,15 @@ void store_block(uint8_t* row, int64_t block, const float* values) noexcept {
       raw[i] = kType == DataType::kF16 ? encode_f16(values[i]) : encode_bf16(values[i]);
     std::memcpy(row + block * kSfVec * 2, raw, sizeof(raw));
   }
+}
+
+// NaNs as dequantize() writes them.
+template <DataType kType>
+void store_canonical(uint8_t* row, int64_t block, const float* values) noexcept {
+  float canonical[kSfVec];
+  for (int i = 0; i < kSfVec; ++i)
+    canonical[i] = values[i] == values[i] ? values[i] : std::bit_cast<float>(0x7FC00000u);
+  store_block<kType>(row, block, canonical);
 }
 
 // call(integral constant of the type)

@@ -83,8 +83,8 @@ def _take_weights(experts: Any, layer: Any) -> None:
     except DualGemmError as error:
         raise ValueError(f"dualgemm: {error}") from None
     experts.n, experts.gated, experts.layers = n, gated, w13.shape[0]
-    for name, tensor in zip(names, (packed.view(w13.shape[0], -1), s13.new_empty(0), packed_down.view(w13.shape[0], -1), None)):
-        kept = s2.new_empty(0) if tensor is None else tensor
+    nothing = s13.new_empty(0)
+    for name, kept in zip(names, (packed.view(experts.layers, -1), nothing, packed_down.view(experts.layers, -1), nothing)):
         setattr(layer, name, torch.nn.Parameter(kept, requires_grad=False))
     config = experts.quant_config
     config._w1.scale = config._w2.scale = None
