@@ -124,7 +124,7 @@ def microseconds(calls: list[Callable[[], Any]], cache: Tensor) -> float:
 def marlin_calls(model: Model, cases: list[tuple[Tensor, Tensor, Tensor]]) -> list[Callable[[], Any]] | None:
     """fused_marlin_moe on NVFP4 weights of these sizes; None: no vLLM here."""
     try:
-        from vllm.model_executor.layers.fused_moe.fused_marlin_moe import fused_marlin_moe
+        from vllm.model_executor.layers.fused_moe.experts.marlin_moe import fused_marlin_moe
         from vllm.scalar_type import scalar_types
     except ImportError:
         return None
@@ -134,7 +134,7 @@ def marlin_calls(model: Model, cases: list[tuple[Tensor, Tensor, Tensor]]) -> li
     w2 = torch.randint(-(2**31), 2**31 - 1, (e, n // 16, 2 * k), dtype=torch.int32, **device)
     s1 = torch.full((e, k // 16, 2 * n), 1.0, **device).to(torch.float8_e4m3fn)
     s2 = torch.full((e, n // 16, k), 1.0, **device).to(torch.float8_e4m3fn)
-    g = torch.full((e,), 0.02, dtype=torch.bfloat16, **device)
+    g = torch.full((e,), 0.02, **device)
 
     def call_of(x: Tensor, ids: Tensor, weights: Tensor) -> Callable[[], Any]:
         return lambda: fused_marlin_moe(

@@ -15,7 +15,7 @@ from engines import definition, parameters, sources
 from torch import Tensor, nn
 
 import dualgemm
-from dualgemm.integrations import vllm as plugin
+from dualgemm.integrations import _vllm_linear, vllm as plugin
 from dualgemm.integrations._merged import is_plain_forward
 
 HIDDEN, N = 64, 48
@@ -249,48 +249,114 @@ def test_what_the_forward_computes_is_asked(engine: Any, caplog: pytest.LogCaptu
     assert "forward" not in vars(model.mlp) and "ZeroDivisionError" in caplog.text
 
 
-def test_linear_layers_on_a_cpu(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where vLLM raises, or asks for Marlin's by its name; everywhere else its own answer stays."""
+@pytest.fixture
+def linear_layers(engine: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What vLLM's linear layers know of the plug-in, on a CPU or a GPU; Marlin's is all that it has, and not on a CPU."""
 
-    def refuse(use_a16: bool = False) -> Any:
-        raise ValueError("Forced NVFP4 kernel MarlinNvFp4LinearKernel is not supported")
+    class MarlinNvFp4LinearKernel(NvFp4LinearKernel):
+        def __init__(self, config: Any = None) -> None:
+            if on.cpu:
+                raise ValueError("Forced NVFP4 kernel MarlinNvFp4LinearKernel is not supported")
 
     class Base:
         def __init__(self, config: Any) -> None:
             assert self.is_supported()[0] and self.can_implement(config)[0]  # type: ignore[attr-defined]
 
     package: Any = types.ModuleType("vllm.model_executor.kernels.linear")
-    package.init_nvfp4_linear_kernel, package.MarlinNvFp4LinearKernel = refuse, object
+    package.MarlinNvFp4LinearKernel = MarlinNvFp4LinearKernel
+    package._get_linear_backend = lambda: on.backend
+    package.init_nvfp4_linear_kernel = lambda use_a16=False: on.kernel()
     inner: Any = types.ModuleType("vllm.model_executor.kernels.linear.nvfp4")
     inner.NvFp4LinearKernel, inner.NvFp4LinearLayerConfig = Base, object
     user: Any = types.ModuleType("vllm.model_executor.layers.quantization.modelopt")
-    user.init_nvfp4_linear_kernel, user.MarlinNvFp4LinearKernel = refuse, object
-    on_cpu = [True]
+    user.init_nvfp4_linear_kernel = package.init_nvfp4_linear_kernel
+    user.MarlinNvFp4LinearKernel = MarlinNvFp4LinearKernel
+    on = types.SimpleNamespace(
+        cpu=True, capability=90, backend="auto", kernel=MarlinNvFp4LinearKernel, package=package, user=user
+    )
     platforms: Any = types.ModuleType("vllm.platforms")
-    platforms.current_platform = types.SimpleNamespace(is_cpu=lambda: on_cpu[0])
+    platforms.current_platform = types.SimpleNamespace(
+        is_cpu=lambda: on.cpu, is_cuda=lambda: not on.cpu, is_device_capability=lambda asked: asked == on.capability
+    )
     for module in (package, inner, user, platforms):
         monkeypatch.setitem(sys.modules, module.__name__, module)
     sys.modules["vllm.envs"].VLLM_BATCH_INVARIANT = False  # type: ignore[attr-defined]
     plugin.register()
     plugin.register()
-    for module in (package, user):
-        kernel = module.init_nvfp4_linear_kernel(use_a16=True)
-        assert type(kernel).__name__ == module.MarlinNvFp4LinearKernel.__name__ == "DualGemmNvFp4LinearKernel"
+    return on
+
+
+def _is_ours(kernel: Any) -> bool:
+    return type(kernel).__name__ == "DualGemmNvFp4LinearKernel"
+
+
+def test_linear_layers_on_a_cpu(linear_layers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where vLLM raises, or makes Marlin's by its name."""
+    for make in (linear_layers.package.init_nvfp4_linear_kernel, linear_layers.user.init_nvfp4_linear_kernel):
+        kernel = make(use_a16=True)
+        assert _is_ours(kernel)
+    assert _is_ours(linear_layers.user.MarlinNvFp4LinearKernel(None))
     layer = Merged()
     kernel.process_weights_after_loading(layer)
     x, bias = torch.randn(2, 5, HIDDEN), torch.randn(2 * N)
     w = dualgemm.dequantize(dualgemm.QuantizedTensor(layer.weight.data, layer.weight_scale.data, torch.tensor([0.01])))
     torch.testing.assert_close(kernel.apply_weights(layer, x, bias), x @ w.T + bias, rtol=1e-4, atol=1e-4)
+    half = kernel.apply_weights(layer, x.half(), bias.half())
+    torch.testing.assert_close(half.float(), x @ w.T + bias, rtol=2e-3, atol=1e-2)
     layer.weight_scale = nn.Parameter(layer.weight_scale.data[:-1], requires_grad=False)
     with pytest.raises(ValueError, match="dualgemm: weight"):
         kernel.process_weights_after_loading(layer)
-    on_cpu[0] = False
-    with pytest.raises(ValueError, match="Marlin"):
-        package.init_nvfp4_linear_kernel()
-    on_cpu[0] = True
     monkeypatch.setenv("DUALGEMM_VLLM", "0")
     with pytest.raises(ValueError, match="Marlin"):
-        package.init_nvfp4_linear_kernel()
+        linear_layers.package.init_nvfp4_linear_kernel()
+
+
+def test_linear_layers_on_a_gpu(linear_layers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compute capability 9.0, where vLLM chose Marlin or emulation by itself; everywhere else its own answer stays."""
+    on, init = linear_layers, linear_layers.package.init_nvfp4_linear_kernel
+    on.cpu = False
+    emulation = type("EmulationNvFp4LinearKernel", (), {})
+    for chosen in (on.package.MarlinNvFp4LinearKernel, emulation):
+        on.kernel = chosen
+        kernel = init()
+        assert _is_ours(kernel) and isinstance(kernel.other, chosen)
+    assert _is_ours(on.user.MarlinNvFp4LinearKernel(None))
+    for name, value in (("kernel", type("CutlassNvFp4LinearKernel", (), {})), ("backend", "marlin"), ("capability", 80)):
+        before = getattr(on, name)
+        setattr(on, name, value)
+        assert type(init()) is on.kernel
+        setattr(on, name, before)
+    monkeypatch.setenv("DUALGEMM_VLLM", "0")
+    assert type(init()) is on.kernel and not _is_ours(on.user.MarlinNvFp4LinearKernel(None))
+
+
+def test_packed_linear_layers(linear_layers: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packed bytes stand in the place of the codes; what cannot be packed goes to vLLM's kernel, with a word."""
+    on = linear_layers
+    on.cpu = False
+    kernel, layer = on.package.init_nvfp4_linear_kernel(), Merged()
+    with caplog.at_level("INFO", "vllm.dualgemm"):
+        kernel.process_weights_after_loading(layer)
+    assert layer.shuffled and f"left to vLLM: {2 * N} outputs" in caplog.text
+    assert kernel.apply_weights(layer, torch.randn(3, HIDDEN)).shape == (3, 2 * N)
+    monkeypatch.setattr(_vllm_linear, "FEWEST_OUTPUTS", 2 * N)
+    for columns in (HIDDEN, HIDDEN - 8):
+        kernel, layer = on.package.init_nvfp4_linear_kernel(), Merged()
+        x, bias = torch.randn(2, 5, HIDDEN, dtype=torch.bfloat16), torch.randn(2 * N, dtype=torch.bfloat16)
+        layer.params_dtype = torch.bfloat16  # type: ignore[assignment]
+        w = dualgemm.dequantize(dualgemm.QuantizedTensor(layer.weight.data, layer.weight_scale.data, torch.tensor([0.01])))
+        whole, bytes_before = layer.weight_scale, layer.weight.nbytes + layer.weight_scale.nbytes
+        if columns != HIDDEN:
+            layer.weight_scale = nn.Parameter(whole.data[:, :-1], requires_grad=False)
+        with caplog.at_level("INFO", "vllm.dualgemm"):
+            kernel.process_weights_after_loading(layer)
+        if columns != HIDDEN:
+            layer.weight_scale = whole
+            assert layer.shuffled and "a linear layer is left to vLLM: weight" in caplog.text
+        else:
+            assert layer.weight_scale.numel() == 0 and layer.weight.nbytes <= 1.05 * bytes_before + 4096
+            d = kernel.apply_weights(layer, x, bias).float()
+            torch.testing.assert_close(d, x.float() @ w.T + bias.float(), rtol=2e-2, atol=1e-1)
 
 
 class GatedExpertMLP(MLP):
