@@ -334,10 +334,12 @@ def test_packed_linear_layers(linear_layers: Any, caplog: pytest.LogCaptureFixtu
     """Packed bytes stand in the place of the codes; what cannot be packed goes to vLLM's kernel, with a word."""
     on = linear_layers
     on.cpu = False
+    _vllm_linear._say_once.cache_clear()
     kernel, layer = on.package.init_nvfp4_linear_kernel(), Merged()
     with caplog.at_level("INFO", "vllm.dualgemm"):
         kernel.process_weights_after_loading(layer)
     assert layer.shuffled and f"left to vLLM: {2 * N} outputs" in caplog.text
+    assert layer.dualgemm_left.startswith(f"vLLM, MarlinNvFp4LinearKernel: {2 * N} outputs")
     assert kernel.apply_weights(layer, torch.randn(3, HIDDEN)).shape == (3, 2 * N)
     monkeypatch.setattr(_vllm_linear, "FEWEST_OUTPUTS", 2 * N)
     for columns in (HIDDEN, HIDDEN - 8):

@@ -53,6 +53,11 @@ def _is_hopper() -> bool:
     return bool(platform.is_cuda() and platform.is_device_capability(90))
 
 
+@functools.cache
+def _say_once(reason: str) -> None:
+    _log.info("dualgemm: a linear layer is left to vLLM: %s", reason)
+
+
 def _keep(layer: Any, **tensors: Tensor) -> None:
     """As plain parameters: vLLM's are subclasses for loading."""
     for name, value in tensors.items():
@@ -88,8 +93,8 @@ def kernel_class(base: Any) -> Any:
             if reason is not None:
                 if self.other is None:
                     raise ValueError(f"dualgemm: {reason}")
-                _log.info("dualgemm: a linear layer is left to vLLM: %s", reason)
-                layer.dualgemm_rows = None
+                _say_once(str(reason))
+                layer.dualgemm_rows, layer.dualgemm_left = None, f"vLLM, {type(self.other).__name__}: {reason}"
                 self.other.process_weights_after_loading(layer)
 
         def _take(self, layer: Any) -> None:
@@ -148,7 +153,7 @@ def _choosing(package: Any, original: Callable[..., Any], mark: str, is_on: Call
                 return chosen
             kernel = ours()
         except Exception as error:  # whatever another version of vLLM has changed, the engine must start
-            _log.info("dualgemm: a linear layer is left to vLLM: %s: %s", type(error).__name__, error)
+            _say_once(f"{type(error).__name__}: {error}")
             return chosen
         kernel.other = chosen
         return kernel

@@ -11,7 +11,8 @@ vLLM keeps compiled models on disk. That the plug-in acts, and its version, is a
 compiled for the other.
 
 On a CPU, for which vLLM has no NVFP4 kernel, every NVFP4 linear layer runs on this library (_vllm_linear.py): dense models of
-compressed-tensors and ModelOpt are served, with activations in 16 bits.
+compressed-tensors and ModelOpt are served, with activations in 16 bits. So do, on a GPU of compute capability 9.0, those that
+vLLM would give to Marlin, where this library is the faster, and to emulation.
 
 A mixture's experts (_vllm_experts.py) run on this library where vLLM would take Marlin or emulation on a GPU of compute
 capability 9.0, and on a CPU, where vLLM has no kernel; a backend that was asked for by name stays.
@@ -23,7 +24,7 @@ VLLM_BATCH_INVARIANT=1 is obeyed. Weights loaded from vLLM's weight cache are pr
 What the MLP's forward computes is asked, too: rows of every magnitude, with stand-ins for its two products.
 
 Tested with the loader and LlamaMLP of vLLM 0.24.0 and 0.33.0 on a CPU, in both formats, against its interface files, and on a stand-in
-that has their names; its server on a CPU (scripts/test_engines) and its engine on an H200 (scripts/engine_gpu), both 0.24.0.
+that has their names; its server on a CPU (scripts/test_engines) and its engine on an H100 and an H200 (scripts/engine_gpu), both 0.24.0.
 """
 
 from __future__ import annotations
@@ -189,7 +190,7 @@ def _who(layer: Any) -> Optional[str]:
         if isinstance(kernel, _Kernel):
             return "dualgemm" if kernel.reason is None else f"vLLM, {type(kernel.kernel).__name__}: {kernel.reason}"
         name = type(kernel).__name__
-        return "dualgemm" if name == _vllm_linear.KERNEL else f"vLLM, {name}"
+        return getattr(layer, "dualgemm_left", "dualgemm") if name == _vllm_linear.KERNEL else f"vLLM, {name}"
     method = getattr(layer, "quant_method", None)
     return None if method is None else f"vLLM, {type(method).__name__}"
 
@@ -266,7 +267,7 @@ def register() -> None:
     except Exception as error:  # an import of a changed vLLM may raise anything
         _log.info("dualgemm: not used: %s: %s", type(error).__name__, error)
         return
-    for what, offer in (("linear layers on a CPU", _vllm_linear.offer), ("experts", _vllm_experts.offer)):
+    for what, offer in (("linear layers", _vllm_linear.offer), ("experts", _vllm_experts.offer)):
         try:
             offer(_MARK, _is_on)
         except Exception as error:
