@@ -341,6 +341,12 @@ def test_packed_linear_layers(linear_layers: Any, caplog: pytest.LogCaptureFixtu
     assert layer.shuffled and f"left to vLLM: {2 * N} outputs" in caplog.text
     assert layer.dualgemm_left.startswith(f"vLLM, MarlinNvFp4LinearKernel: {2 * N} outputs")
     assert kernel.apply_weights(layer, torch.randn(3, HIDDEN)).shape == (3, 2 * N)
+    monkeypatch.setattr(sys.modules["vllm.envs"], "VLLM_BATCH_INVARIANT", True)  # Marlin is not
+    kernel, layer = on.package.init_nvfp4_linear_kernel(), Merged()
+    kernel.process_weights_after_loading(layer)
+    x = torch.randn(3, HIDDEN, dtype=torch.bfloat16)
+    assert kernel.batch_invariant and torch.equal(kernel.apply_weights(layer, x)[:1], kernel.apply_weights(layer, x[:1]))
+    monkeypatch.setattr(sys.modules["vllm.envs"], "VLLM_BATCH_INVARIANT", False)
     monkeypatch.setattr(_vllm_linear, "FEWEST_OUTPUTS", 2 * N)
     for columns in (HIDDEN, HIDDEN - 8):
         kernel, layer = on.package.init_nvfp4_linear_kernel(), Merged()

@@ -83,7 +83,9 @@ def kernel_class(base: Any) -> Any:
         def process_weights_after_loading(self, layer: Any) -> None:
             """ValueError where neither the library nor another kernel can multiply the layer."""
             reason: Any = None
-            if type(self.other).__name__ == _MARLIN and layer.weight.shape[0] < FEWEST_OUTPUTS:
+            self.batch_invariant = bool(importlib.import_module("vllm.envs").VLLM_BATCH_INVARIANT)  # which Marlin is not
+            marlin = type(self.other).__name__ == _MARLIN and not self.batch_invariant
+            if marlin and layer.weight.shape[0] < FEWEST_OUTPUTS:
                 reason = f"{layer.weight.shape[0]} outputs; from {FEWEST_OUTPUTS} on the library is the faster"
             try:
                 if reason is None:
@@ -104,7 +106,6 @@ def kernel_class(base: Any) -> Any:
                     f"weight {weight.dtype} {list(weight.shape)}, scales {list(scales.shape)}; must be uint8 [N, K/2] and [N, K/16]"
                 )
             n = weight.shape[0]
-            self.batch_invariant = bool(importlib.import_module("vllm.envs").VLLM_BATCH_INVARIANT)
             self.packed = not _is_cpu()
             if self.packed:
                 rows = getattr(layer, "params_dtype", torch.get_default_dtype())
@@ -138,12 +139,11 @@ def kernel_class(base: Any) -> Any:
 def _choosing(package: Any, original: Callable[..., Any], mark: str, is_on: Callable[[], bool]) -> Callable[..., Any]:
     """Around a function or class of vLLM that makes a layer's kernel."""
 
-    def choose(*arguments: Any, **named: Any) -> Any:
+    def ours() -> Any:
         inner = importlib.import_module(f"{_LINEAR}.nvfp4")
+        return kernel_class(inner.NvFp4LinearKernel)(inner.NvFp4LinearLayerConfig())
 
-        def ours() -> Any:
-            return kernel_class(inner.NvFp4LinearKernel)(inner.NvFp4LinearLayerConfig())
-
+    def choose(*arguments: Any, **named: Any) -> Any:
         if is_on() and _is_cpu():
             return ours()
         chosen = original(*arguments, **named)
