@@ -326,6 +326,14 @@ def test_linear_layers_on_a_gpu(linear_layers: Any, monkeypatch: pytest.MonkeyPa
         setattr(on, name, value)
         assert type(init()) is on.kernel
         setattr(on, name, before)
+
+    def refuse() -> Any:
+        raise ValueError("Forced NVFP4 kernel MarlinNvFp4LinearKernel is not supported")
+
+    on.kernel, before = refuse, on.kernel
+    with pytest.raises(ValueError, match="Marlin"):
+        init()
+    on.kernel = before
     monkeypatch.setenv("DUALGEMM_VLLM", "0")
     assert type(init()) is on.kernel and not _is_ours(on.user.MarlinNvFp4LinearKernel(None))
 

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from .._errors import DualGemmError
 from .._quantized import call
+from ._vllm_linear import is_cpu, is_hopper
 
 _log = logging.getLogger("vllm.dualgemm")
 _ops = torch.ops.dualgemm
@@ -51,10 +52,6 @@ class _Backend:
 
 
 OURS = _Backend()
-
-
-def _platform() -> Any:
-    return importlib.import_module("vllm.platforms").current_platform
 
 
 def _activation(activation: Any, limit: Optional[float], alpha: Optional[float], beta: Optional[float]) -> dict[str, Any]:
@@ -184,8 +181,7 @@ def experts_class(monolithic: bool) -> Any:
 
         @staticmethod
         def _supports_current_device() -> bool:
-            platform = _platform()
-            return bool(platform.is_cpu() if monolithic else platform.is_cuda() and platform.is_device_capability(90))
+            return is_cpu() if monolithic else is_hopper()
 
         @staticmethod
         def _supports_no_act_and_mul() -> bool:
@@ -330,7 +326,7 @@ def _selecting(original: Callable[..., Any], is_on: Callable[[], bool]) -> Calla
         wanted = config.moe_backend == "auto" and (failed is not None or chosen[0].value in ("MARLIN", "EMULATION"))
         if wanted:
             try:
-                ours = experts_class(bool(_platform().is_cpu()))
+                ours = experts_class(is_cpu())
                 standard = importlib.import_module(f"{_MOE}.modular_kernel").FusedMoEActivationFormat.Standard
                 fits, reason = ours.is_supported_config(ours, config, weight_key, activation_key, standard)
             except Exception as error:  # whatever another version of vLLM has changed, the engine must start

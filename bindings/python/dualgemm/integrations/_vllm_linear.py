@@ -40,17 +40,16 @@ _USERS = (
 )
 
 
-def _platform() -> Any:
+def platform() -> Any:
     return importlib.import_module("vllm.platforms").current_platform
 
 
-def _is_cpu() -> bool:
-    return bool(_platform().is_cpu())
+def is_cpu() -> bool:
+    return bool(platform().is_cpu())
 
 
-def _is_hopper() -> bool:
-    platform = _platform()
-    return bool(platform.is_cuda() and platform.is_device_capability(90))
+def is_hopper() -> bool:
+    return bool(platform().is_cuda() and platform().is_device_capability(90))
 
 
 @functools.cache
@@ -74,7 +73,7 @@ def kernel_class(base: Any) -> Any:
 
         @classmethod
         def is_supported(cls, compute_capability: Optional[int] = None) -> tuple[bool, Optional[str]]:
-            return (True, None) if _is_cpu() or _is_hopper() else (False, "it is for CPUs and compute capability 9.0")
+            return (True, None) if is_cpu() or is_hopper() else (False, "it is for CPUs and compute capability 9.0")
 
         @classmethod
         def can_implement(cls, config: Any) -> tuple[bool, Optional[str]]:
@@ -106,7 +105,7 @@ def kernel_class(base: Any) -> Any:
                     f"weight {weight.dtype} {list(weight.shape)}, scales {list(scales.shape)}; must be uint8 [N, K/2] and [N, K/16]"
                 )
             n = weight.shape[0]
-            self.packed = not _is_cpu()
+            self.packed = not is_cpu()
             if self.packed:
                 rows = getattr(layer, "params_dtype", torch.get_default_dtype())
                 weight, scales = call(_ops.pack_linear, weight, scales, a_dtype=rows), scales.new_empty(0)
@@ -144,12 +143,12 @@ def _choosing(package: Any, original: Callable[..., Any], mark: str, is_on: Call
         return kernel_class(inner.NvFp4LinearKernel)(inner.NvFp4LinearLayerConfig())
 
     def choose(*arguments: Any, **named: Any) -> Any:
-        if is_on() and _is_cpu():
+        if is_on() and is_cpu():
             return ours()
         chosen = original(*arguments, **named)
         try:
             asked = getattr(package, "_get_linear_backend", lambda: "auto")()
-            if not is_on() or asked != "auto" or type(chosen).__name__ not in (_MARLIN, _EMULATION) or not _is_hopper():
+            if not is_on() or asked != "auto" or type(chosen).__name__ not in (_MARLIN, _EMULATION) or not is_hopper():
                 return chosen
             kernel = ours()
         except Exception as error:  # whatever another version of vLLM has changed, the engine must start
