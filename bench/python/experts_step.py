@@ -122,13 +122,13 @@ def microseconds(calls: list[Callable[[], Any]], cache: Tensor) -> float:
 
 
 def marlin_calls(model: Model, cases: list[tuple[Tensor, Tensor, Tensor]]) -> list[Callable[[], Any]] | None:
-    """fused_marlin_moe on NVFP4 weights of these sizes; None: no vLLM here."""
+    """fused_marlin_moe on NVFP4 weights of these sizes, rounded up as vLLM does for it, x with them; None: no vLLM here."""
     try:
         from vllm.model_executor.layers.fused_moe.experts.marlin_moe import fused_marlin_moe
         from vllm.scalar_type import scalar_types
     except ImportError:
         return None
-    e, k, n = model.experts, model.hidden, model.intermediate
+    e, k, n = model.experts, -(-model.hidden // 256) * 256, -(-model.intermediate // 128) * 128
     device = {"device": "cuda"}
     w1 = torch.randint(-(2**31), 2**31 - 1, (e, k // 16, 4 * n), dtype=torch.int32, **device)
     w2 = torch.randint(-(2**31), 2**31 - 1, (e, n // 16, 2 * k), dtype=torch.int32, **device)
@@ -137,6 +137,7 @@ def marlin_calls(model: Model, cases: list[tuple[Tensor, Tensor, Tensor]]) -> li
     g = torch.full((e,), 0.02, **device)
 
     def call_of(x: Tensor, ids: Tensor, weights: Tensor) -> Callable[[], Any]:
+        x = torch.nn.functional.pad(x, (0, k - x.shape[1]))
         return lambda: fused_marlin_moe(
             x,
             w1,

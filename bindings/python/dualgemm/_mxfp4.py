@@ -1,4 +1,4 @@
-"""MXFP4 (OCP Microscaling Formats 1.0) in 16 bits, exactly: for matrices whose exponents lie further apart than NVFP4's."""
+"""MXFP4 (OCP Microscaling Formats 1.0), exactly: as NVFP4, or in 16 bits where a matrix's exponents lie too far apart for that."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ._errors import FileError, Unsupported
 
 _E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 _BIAS, _NAN = 127, 255
+_LEAST_E4M3, _MOST_E4M3, _LEAST_FP32 = -9, 8, -126  # exponents of powers of two that E4M3, and FP32's normal numbers, have
 _ROWS_AT_ONCE = 4096
 
 
@@ -32,6 +33,31 @@ def exponents_of(codes: Tensor, scales: Tensor) -> Exponents:
     if not used.numel():
         return Exponents(0, 0)
     return Exponents(int(used.min()) - _BIAS, int(used.max()) - _BIAS)
+
+
+def as_nvfp4(name: str, codes: Tensor, scales: Tensor, parts: int, alternate: bool) -> tuple[Tensor, Tensor]:
+    """E4M3 scales [E, N, K/16] and global scales [E, parts] of the experts ``name``: codes uint8 [E, N, K/2], scales E8M0
+    [E, N, K/32]. ``parts``: 2 where the rows are those of Gate and Up, below each other or, with ``alternate``, in turn; each part
+    has a global scale of its own. Exact: the codes stay. FileError: NaN among the scales. Unsupported: a part's exponents lie
+    more than 17 apart."""
+    experts, rows, blocks = scales.shape
+    exponents = scales.view(torch.uint8)
+    if bool((exponents == _NAN).any()):
+        raise FileError(name, "NaN", "a block scale must be a number")
+    made = torch.empty(experts, rows, blocks, 2, dtype=torch.float8_e4m3fn, device=scales.device)
+    factors = torch.empty(experts, parts, dtype=torch.float32)
+    for expert in range(experts):
+        for part in range(parts):
+            own = slice(part, None, parts) if alternate else slice(part * rows // parts, (part + 1) * rows // parts)
+            found = exponents_of(codes[expert, own].contiguous(), exponents[expert, own].contiguous())
+            if found.span > _MOST_E4M3 - _LEAST_E4M3:
+                said = f"expert {expert}: exponents from {found.least} to {found.most}, {found.span} apart"
+                raise Unsupported(name, said, "must lie within 17 of each other to be exact as NVFP4")
+            whole = max(found.most - _MOST_E4M3, _LEAST_FP32)
+            powers = (exponents[expert, own].int() - (_BIAS + whole)).clamp(_LEAST_E4M3, _MOST_E4M3)
+            made[expert, own] = torch.exp2(powers.float()).to(torch.float8_e4m3fn)[..., None]
+            factors[expert, part] = 2.0**whole
+    return made.reshape(experts, rows, blocks * 2), factors.to(scales.device)
 
 
 def decode(name: str, codes: Tensor, scales: Tensor, dtype: torch.dtype) -> Tensor:

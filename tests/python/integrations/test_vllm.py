@@ -397,12 +397,24 @@ def test_an_expert_gate_that_is_not_there(engine: Any) -> None:
         assert ("forward" in vars(model.mlp)) == taken
 
 
+def test_unknown_words_are_named(engine: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setenv("DUALGEMM_VLLM", "explain,mxpf4")
+    with caplog.at_level("WARNING", logger="vllm.dualgemm"):
+        plugin.register()
+    assert "DUALGEMM_VLLM has 'mxpf4': must be of 0, 1, explain, mxfp4" in caplog.text
+
+
 def test_kept_compiled_models_know_of_it(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     envs = sys.modules["vllm.envs"]
     before = envs.compile_factors()
     plugin.register()
     plugin.register()
     assert envs.compile_factors() == before | {"DUALGEMM_VLLM": envs.compile_factors()["DUALGEMM_VLLM"]}
+    keys = [envs.compile_factors()["DUALGEMM_VLLM"]]
+    for words in ("1", "explain", "explain,mxfp4"):
+        monkeypatch.setenv("DUALGEMM_VLLM", words)
+        keys.append(envs.compile_factors()["DUALGEMM_VLLM"])
+    assert keys[:3] == keys[:1] * 3 and keys[3] != keys[0]  # what is said changes no key, what is computed does
     monkeypatch.setenv("DUALGEMM_VLLM", "0")
     assert envs.compile_factors() == before
     model = Model(MLP())

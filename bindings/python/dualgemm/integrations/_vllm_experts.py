@@ -24,8 +24,8 @@ from ._vllm_linear import is_cpu, is_hopper
 
 _log = logging.getLogger("vllm.dualgemm")
 _ops = torch.ops.dualgemm
-_MOE = "vllm.model_executor.layers.fused_moe"
-_ORACLE = f"{_MOE}.oracle.nvfp4"
+MOE = "vllm.model_executor.layers.fused_moe"
+_ORACLE = f"{MOE}.oracle.nvfp4"
 _SELECT, _CONVERT, _CONFIG = "select_nvfp4_moe_backend", "convert_to_nvfp4_moe_kernel_format", "make_nvfp4_moe_quant_config"
 # Modules that take the functions by their names: those that were imported before are told of ours.
 _USERS = (
@@ -37,12 +37,15 @@ _ACTIVATIONS = {
     "silu": "silu",
     "gelu": "gelu_erf",
     "gelu_tanh": "gelu_tanh",
+    "swigluoai": "swiglu_oai",
     "swigluoai_uninterleave": "swiglu_oai",
     "silu_no_mul": "silu",
     "gelu_no_mul": "gelu_erf",
     "gelu_tanh_no_mul": "gelu_tanh",
     "relu2_no_mul": "relu2",
 }
+INTERLEAVED = ("swigluoai",)
+"""Activations of layers whose rows are gate's and up's in turn."""
 
 
 class _Backend:
@@ -70,9 +73,11 @@ def _take_weights(experts: Any, layer: Any) -> None:
     names = ("w13_weight", "w13_weight_scale", "w2_weight", "w2_weight_scale")
     w13, s13, w2, s2 = (getattr(layer, name).data for name in names)
     n, rows = w13.shape[1] // (2 if gated else 1), experts.moe_config.in_dtype
+    in_turn = experts.moe_config.activation.value in INTERLEAVED
+    parts = (slice(0, None, 2), slice(1, None, 2)) if in_turn else (slice(0, n), slice(n, None))
     try:
         if gated:
-            halves = [one[:, part] for part in (slice(0, n), slice(n, None)) for one in (w13, s13)]
+            halves = [one[:, part] for part in parts for one in (w13, s13)]
             packed = call(_ops.pack_weights, *halves, a_dtype=rows)
         else:
             packed = call(_ops.pack_linear, w13, s13, a_dtype=rows)
@@ -87,10 +92,10 @@ def _take_weights(experts: Any, layer: Any) -> None:
     config._w1.scale = config._w2.scale = None
     experts.alphas = layer.dualgemm_alphas
     experts.batch_invariant = bool(importlib.import_module("vllm.envs").VLLM_BATCH_INVARIANT)
-    first, half = config.w1_bias, n if gated else 0
-    experts.biases = [None, None, config.w2_bias]
-    if first is not None:
-        experts.biases = [first[:, :half].contiguous() if gated else None, first[:, half:].contiguous(), config.w2_bias]
+    first: Optional[Tensor] = config.w1_bias
+    experts.biases = [None, first, config.w2_bias]
+    if first is not None and gated:
+        experts.biases[:2] = [first[:, part].contiguous() for part in parts]
 
 
 def _arguments(
@@ -154,7 +159,7 @@ def _route(
     if groups is None or groups <= 1:
         weights, ids = _ROUTINGS[method](logits.float(), top_k, bias)
         return weights * factor if method == "DeepSeekV3" and factor is not None else weights, ids
-    weights, ids = importlib.import_module(f"{_MOE}.cpu_fused_moe").grouped_topk(
+    weights, ids = importlib.import_module(f"{MOE}.cpu_fused_moe").grouped_topk(
         hidden_states=x,
         gating_output=logits,
         topk=top_k,
@@ -171,8 +176,8 @@ def _route(
 @functools.cache
 def experts_class(monolithic: bool) -> Any:
     """monolithic: routes, too, as experts for CPUs do, where vLLM's routers do not run."""
-    kernels = importlib.import_module(f"{_MOE}.modular_kernel")
-    no_sum = importlib.import_module(f"{_MOE}.topk_weight_and_reduce").TopKWeightAndReduceNoOP
+    kernels = importlib.import_module(f"{MOE}.modular_kernel")
+    no_sum = importlib.import_module(f"{MOE}.topk_weight_and_reduce").TopKWeightAndReduceNoOP
 
     class Common:
         @staticmethod
@@ -189,7 +194,7 @@ def experts_class(monolithic: bool) -> Any:
 
         @staticmethod
         def _supports_quant_scheme(weight_key: Any, activation_key: Any) -> bool:
-            return True  # it is asked where weights are NVFP4
+            return True  # it is asked where weights are NVFP4, or MXFP4
 
         @staticmethod
         def _supports_activation(activation: Any) -> bool:
@@ -313,6 +318,17 @@ def taken(model: torch.nn.Module) -> int:
     return sum(isinstance(getattr(layer, "dualgemm_alphas", None), list) for layer in model.modules())
 
 
+def reason_against(config: Any, weight_key: Any, activation_key: Any) -> Optional[str]:
+    """Why a layer's experts cannot be ours."""
+    try:
+        ours = experts_class(is_cpu())
+        standard = importlib.import_module(f"{MOE}.modular_kernel").FusedMoEActivationFormat.Standard
+        fits, reason = ours.is_supported_config(ours, config, weight_key, activation_key, standard)
+    except Exception as error:  # whatever another version of vLLM has changed, the engine must start
+        return f"{type(error).__name__}: {error}"
+    return None if fits else str(reason)
+
+
 def _selecting(original: Callable[..., Any], is_on: Callable[[], bool]) -> Callable[..., Any]:
     def select(config: Any, weight_key: Any, activation_key: Any) -> Any:
         if not is_on():
@@ -323,16 +339,10 @@ def _selecting(original: Callable[..., Any], is_on: Callable[[], bool]) -> Calla
             chosen = original(config, weight_key, activation_key)
         except (NotImplementedError, ValueError) as error:
             failed = error
-        wanted = config.moe_backend == "auto" and (failed is not None or chosen[0].value in ("MARLIN", "EMULATION"))
-        if wanted:
-            try:
-                ours = experts_class(is_cpu())
-                standard = importlib.import_module(f"{_MOE}.modular_kernel").FusedMoEActivationFormat.Standard
-                fits, reason = ours.is_supported_config(ours, config, weight_key, activation_key, standard)
-            except Exception as error:  # whatever another version of vLLM has changed, the engine must start
-                fits, reason = False, f"{type(error).__name__}: {error}"
-            if fits:
-                return OURS, ours
+        if config.moe_backend == "auto" and (failed is not None or chosen[0].value in ("MARLIN", "EMULATION")):
+            reason = reason_against(config, weight_key, activation_key)
+            if reason is None:
+                return OURS, experts_class(is_cpu())
             _log.info("dualgemm: experts are left to vLLM: %s", reason)
         if failed is not None:
             raise failed

@@ -15,10 +15,12 @@ compressed-tensors and ModelOpt are served, with activations in 16 bits. So do, 
 vLLM would give to Marlin, where this library is the faster, and to emulation.
 
 A mixture's experts (_vllm_experts.py) run on this library where vLLM would take Marlin or emulation on a GPU of compute
-capability 9.0, and on a CPU, where vLLM has no kernel; a backend that was asked for by name stays.
+capability 9.0, and on a CPU, where vLLM has no kernel; a backend that was asked for by name stays. MXFP4 experts
+(_vllm_mxfp4.py) likewise, read as NVFP4; those of vLLM's kernels that are not Marlin stay unless they are asked for.
 
-Everything else is left as it is, with one line in the log saying why; so is all of vLLM with DUALGEMM_VLLM=0. With
-DUALGEMM_VLLM=explain the log names every layer and what computes it.
+Everything else is left as it is, with one line in the log saying why; so is all of vLLM with DUALGEMM_VLLM=0. The variable
+may have other words, with commas between them: with explain the log names every layer and what computes it, with mxfp4 the
+library takes gpt-oss's experts from vLLM's Triton and CPU kernels, too.
 VLLM_BATCH_INVARIANT=1 is obeyed. Weights loaded from vLLM's weight cache are processed already: left, too.
 
 What the MLP's forward computes is asked, too: rows of every magnitude, with stand-ins for its two products.
@@ -29,6 +31,7 @@ that has their names; its server on a CPU (scripts/test_engines) and its engine 
 
 from __future__ import annotations
 
+import functools
 import importlib
 import logging
 import os
@@ -40,9 +43,10 @@ from torch import Tensor, nn
 from .._errors import printable
 from .._library import version
 from ._merged import gated, has_plain_forward, reason_against, reason_of_forward, side_by_side
-from . import _vllm_experts, _vllm_linear
+from . import _vllm_experts, _vllm_linear, _vllm_mxfp4
 
 _log = logging.getLogger("vllm.dualgemm")  # below vLLM's own logger, which has handlers
+_SWITCH, _WORDS = "DUALGEMM_VLLM", ("0", "1", "explain", "mxfp4")
 _MARK = "_dualgemm_original"
 # Where load_model() finds the function by name.
 _LOADERS = ("vllm.model_executor.model_loader.utils", "vllm.model_executor.model_loader.base_loader")
@@ -219,7 +223,7 @@ def _around(original: Any) -> Any:
         _finish(fitting, left)
         if experts := _vllm_experts.taken(model):
             _log.info("dualgemm: experts of %d layers", experts)
-        if os.environ.get("DUALGEMM_VLLM") == "explain":
+        if "explain" in _words():
             try:
                 _explain(model)
             except Exception as error:
@@ -230,8 +234,17 @@ def _around(original: Any) -> Any:
     return process
 
 
+def _words() -> list[str]:
+    """What the variable says, in alphabetical order."""
+    return sorted(word for word in os.environ.get(_SWITCH, "1").split(",") if word)
+
+
 def _is_on() -> bool:
-    return os.environ.get("DUALGEMM_VLLM", "1") != "0"
+    return "0" not in _words()
+
+
+def _takes_all_mxfp4() -> bool:
+    return "mxfp4" in _words()
 
 
 def _with_factor(original: Any) -> Any:
@@ -239,7 +252,10 @@ def _with_factor(original: Any) -> Any:
 
     def compile_factors(*arguments: Any, **named: Any) -> Any:
         factors = original(*arguments, **named)
-        return {**factors, "DUALGEMM_VLLM": f"{version()}, weights as in the checkpoint"} if _is_on() else factors
+        if not _is_on():
+            return factors
+        choices = ["weights as in the checkpoint", *(["all of MXFP4"] if _takes_all_mxfp4() else [])]
+        return {**factors, _SWITCH: ", ".join([version(), *choices])}
 
     setattr(compile_factors, _MARK, original)
     return compile_factors
@@ -259,6 +275,9 @@ def register() -> None:
     """Called by vLLM in each of its processes, perhaps more than once. Changes nothing where vLLM is not as expected."""
     if not _is_on():
         return
+    for word in _words():
+        if word not in _WORDS:
+            _log.warning("dualgemm: %s has '%s': must be of %s", _SWITCH, printable(word), ", ".join(_WORDS))
     try:  # asks CUDA nothing: processes may be forked after this
         importlib.import_module("vllm.model_executor.kernels.linear.nvfp4.base").NvFp4LinearKernel  # noqa: B018
         modules = [importlib.import_module(name) for name in _LOADERS]
@@ -267,7 +286,11 @@ def register() -> None:
     except Exception as error:  # an import of a changed vLLM may raise anything
         _log.info("dualgemm: not used: %s: %s", type(error).__name__, error)
         return
-    for what, offer in (("linear layers", _vllm_linear.offer), ("experts", _vllm_experts.offer)):
+    for what, offer in (
+        ("linear layers", _vllm_linear.offer),
+        ("experts", _vllm_experts.offer),
+        ("MXFP4 experts", functools.partial(_vllm_mxfp4.offer, takes_all=_takes_all_mxfp4)),
+    ):
         try:
             offer(_MARK, _is_on)
         except Exception as error:
