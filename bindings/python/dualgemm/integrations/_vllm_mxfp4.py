@@ -122,7 +122,7 @@ def _setting_up(original: Callable[..., Any], module: Any) -> Callable[..., Any]
 
 
 def _making(original: Callable[..., Any], is_on: Callable[[], bool]) -> Callable[..., Any]:
-    """Of compressed-tensors, which asks no function for its choice."""
+    """compressed-tensors asks no function for its choice."""
 
     def make(self: Any, moe: Any, *arguments: Any, **named: Any) -> None:
         original(self, moe, *arguments, **named)
