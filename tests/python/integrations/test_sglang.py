@@ -110,7 +110,9 @@ class _Registry:
         for target, hook, kind in self.hooks:
             path, _, name = target.rpartition(".")
             module, _, owner = path.rpartition(".")
-            cls = getattr(sys.modules[module], owner)
+            cls = getattr(sys.modules.get(module), owner, None)
+            if cls is None:  # SGLang's own logs it
+                continue
             setattr(cls, name, self._wrapped(getattr(cls, name), hook, kind))
 
     @staticmethod
@@ -248,4 +250,10 @@ def test_interface_files() -> None:
         forward = definition(root / "models" / file, f"{name}.forward")
         assert plugin.is_known_forward(ast.unparse(forward)) and down in ast.unparse(forward)
         assert parameters(root / "models" / file, f"{name}.forward") == ["self", "x", "forward_batch"]
+    schemes = root / "layers/quantization/compressed_tensors/schemes"
+    dense, experts = schemes / "compressed_tensors_w4a16_nvfp4.py", schemes / "compressed_tensors_w4a16_nvfp4_moe.py"
+    assert parameters(dense, "CompressedTensorsW4A16Fp4.process_weights_after_loading") == ["self", "layer"]
+    assert parameters(dense, "CompressedTensorsW4A16Fp4.apply_weights") == ["self", "layer", "x", "bias"]
+    assert parameters(experts, "CompressedTensorsW4A16Nvfp4MoE.apply_weights") == ["self", "layer", "dispatch_output"]
+    assert parameters(method, "ModelOptNvFp4FusedMoEMethod.apply") == ["self", "layer", "dispatch_output"]
     assert definition(root / "plugins/hook_registry.py", "HookRegistry.register")

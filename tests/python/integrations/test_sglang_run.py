@@ -1,4 +1,5 @@
-"""The plug-in in SGLang itself, on a CPU: its hooks, its MLPs, ModelOpt's format; not its engine, which wants a GPU.
+"""The plug-in in SGLang itself, on a CPU: its hooks, its MLPs, ModelOpt's format, compressed-tensors' classes; not its engine, which
+wants a GPU.
 
 Skipped where SGLang cannot be imported. It need not have all that it asks for:  pip install --no-deps sglang, then what
 `import sglang.srt.models.llama` names.
@@ -76,10 +77,72 @@ def test_an_mlp_of_sglang(engine: None, name: str) -> None:
     torch.testing.assert_close(both.float(), torch.cat([gate, up], -1), rtol=2**-8, atol=1e-3 * float(gate.abs().max()))
 
 
+def test_dense_weights_of_compressed_tensors(engine: None) -> None:
+    from sglang.srt.layers.quantization.compressed_tensors.schemes.compressed_tensors_w4a16_nvfp4 import (
+        CompressedTensorsW4A16Fp4,
+    )
+
+    torch.manual_seed(1)
+    layer, scheme = torch.nn.Module(), CompressedTensorsW4A16Fp4()
+    scheme.create_weights(layer, [N, N], HIDDEN, torch.bfloat16, None)
+    parts = [dg.quantize(torch.randn(N, HIDDEN) * 0.1, global_scale=scale) for scale in SCALES]
+    one: Any = layer
+    one.weight_packed.data.copy_(torch.cat([part.codes for part in parts]))
+    one.weight_scale.data.view(torch.uint8).copy_(torch.cat([part.scales.view(torch.uint8) for part in parts]))
+    one.weight_global_scale.data.copy_(1 / torch.tensor(SCALES))
+    one.dualgemm_wanted = True  # an MLP's __init__ says so
+    scheme.process_weights_after_loading(layer)
+    assert one.dualgemm_takes
+    x = torch.randn(5, HIDDEN, dtype=torch.bfloat16)
+    both = scheme.apply_weights(layer, x)
+    wanted = torch.cat([x.float() @ dg.dequantize(part).T for part in parts], -1)
+    torch.testing.assert_close(both.float(), wanted, rtol=2**-8, atol=1e-3 * float(wanted.abs().max()))
+
+
+def test_experts_of_compressed_tensors(engine: None) -> None:
+    from sglang.srt.layers.moe import MoeRunnerConfig
+    from sglang.srt.layers.moe.token_dispatcher.standard import StandardDispatchOutput
+    from sglang.srt.layers.moe.topk import StandardTopKOutput
+    from sglang.srt.layers.quantization.compressed_tensors.schemes.compressed_tensors_w4a16_nvfp4_moe import (
+        CompressedTensorsW4A16Nvfp4MoE,
+    )
+
+    torch.manual_seed(2)
+    experts, top_k = 4, 2
+    layer, scheme = torch.nn.Module(), CompressedTensorsW4A16Nvfp4MoE(has_input_global_scale=True)
+    one: Any = layer
+    one.moe_runner_config = MoeRunnerConfig(num_experts=experts, top_k=top_k, params_dtype=torch.bfloat16)
+    scheme.create_weights(layer, experts, HIDDEN, N, torch.bfloat16)
+    scheme.create_moe_runner(layer, one.moe_runner_config)
+    decoded = []
+    for expert in range(experts):
+        parts = [dg.quantize(torch.randn(N, HIDDEN) * 0.1, global_scale=scale) for scale in SCALES]
+        down = dg.quantize(torch.randn(HIDDEN, N))
+        one.w13_weight_packed.data[expert] = torch.cat([part.codes for part in parts])
+        one.w13_weight_scale.data[expert] = torch.cat([part.scales for part in parts])
+        one.w13_weight_global_scale.data[expert] = 1 / torch.tensor(SCALES)  # SGLang refuses two that differ
+        one.w2_weight_packed.data[expert], one.w2_weight_scale.data[expert] = down.codes, down.scales
+        one.w2_weight_global_scale.data[expert] = 1 / down.global_scale.reshape(())
+        decoded.append([dg.dequantize(each) for each in (*parts, down)])
+    scheme.process_weights_after_loading(layer)
+    x, logits = torch.randn(9, HIDDEN, dtype=torch.bfloat16), torch.randn(9, experts)
+    weights, ids = logits.softmax(-1).topk(top_k)
+    topk = StandardTopKOutput(weights, ids.to(torch.int32), logits)
+    y = scheme.apply_weights(layer, StandardDispatchOutput(x, None, topk)).hidden_states
+    wanted = torch.zeros(9, HIDDEN)
+    for token, row in enumerate(x.float()):
+        for id, weight in zip(ids[token].tolist(), weights[token]):
+            gate, up, down = decoded[id]
+            wanted[token] += weight * ((torch.nn.functional.silu(row @ gate.T) * (row @ up.T)) @ down.T)
+    torch.testing.assert_close(y.float(), wanted, rtol=2**-7, atol=1e-2 * float(wanted.abs().max()))
+
+
 def test_the_hooks_are_in_place(engine: None) -> None:
-    from sglang.srt.layers.quantization.modelopt_quant import ModelOptFp4LinearMethod
+    from sglang.srt.layers.quantization.modelopt_quant import ModelOptFp4LinearMethod, ModelOptNvFp4FusedMoEMethod
 
     for function in (
+        ModelOptNvFp4FusedMoEMethod.apply,
+        ModelOptNvFp4FusedMoEMethod.process_weights_after_loading,
         ModelOptFp4LinearMethod.apply,
         ModelOptFp4LinearMethod.process_weights_after_loading,
         llama.LlamaMLP.forward,

@@ -18,8 +18,7 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-from .._errors import DualGemmError
-from .._quantized import call
+from ._packed_experts import gate_and_up, pack_experts
 from ._vllm_linear import is_cpu, is_hopper
 
 _log = logging.getLogger("vllm.dualgemm")
@@ -72,21 +71,11 @@ def _take_weights(experts: Any, layer: Any) -> None:
     gated = bool(experts.moe_config.is_act_and_mul)
     names = ("w13_weight", "w13_weight_scale", "w2_weight", "w2_weight_scale")
     w13, s13, w2, s2 = (getattr(layer, name).data for name in names)
-    n, rows = w13.shape[1] // (2 if gated else 1), experts.moe_config.in_dtype
     in_turn = experts.moe_config.activation.value in INTERLEAVED
-    parts = (slice(0, None, 2), slice(1, None, 2)) if in_turn else (slice(0, n), slice(n, None))
-    try:
-        if gated:
-            halves = [one[:, part] for part in parts for one in (w13, s13)]
-            packed = call(_ops.pack_weights, *halves, a_dtype=rows)
-        else:
-            packed = call(_ops.pack_linear, w13, s13, a_dtype=rows)
-        packed_down = call(_ops.pack_linear, w2, s2, a_dtype=rows)
-    except DualGemmError as error:
-        raise ValueError(f"dualgemm: {error}") from None
-    experts.n, experts.gated, experts.layers = n, gated, w13.shape[0]
+    packed, packed_down, experts.n = pack_experts(w13, s13, w2, s2, gated, in_turn, experts.moe_config.in_dtype)
+    experts.gated, experts.layers = gated, w13.shape[0]
     nothing = s13.new_empty(0)
-    for name, kept in zip(names, (packed.view(experts.layers, -1), nothing, packed_down.view(experts.layers, -1), nothing)):
+    for name, kept in zip(names, (packed, nothing, packed_down, nothing)):
         setattr(layer, name, torch.nn.Parameter(kept, requires_grad=False))
     config = experts.quant_config
     config._w1.scale = config._w2.scale = None
@@ -95,7 +84,7 @@ def _take_weights(experts: Any, layer: Any) -> None:
     first: Optional[Tensor] = config.w1_bias
     experts.biases = [None, first, config.w2_bias]
     if first is not None and gated:
-        experts.biases[:2] = [first[:, part].contiguous() for part in parts]
+        experts.biases[:2] = [first[:, part].contiguous() for part in gate_and_up(experts.n, in_turn)]
 
 
 def _arguments(

@@ -1,15 +1,17 @@
-"""SGLang: dense NVFP4 MLPs in one pass. Entry point `sglang.srt.plugins`, so that installing the package switches it on.
+"""SGLang: dense NVFP4 MLPs in one pass, and experts in one call. Entry point `sglang.srt.plugins`: installing the package
+switches it on.
 
-By SGLang's own hooks, for the MLPs of Llama and of Qwen2 and Qwen3 (_MLPS) with ModelOpt's NVFP4 weights: gate_up_proj's
-weights stay as the checkpoint has them (no second copy), forward calls dualgemm.glu() on bfloat16 activations and then the
-engine's down_proj. gate and up keep global scales of their own, where SGLang takes the larger of the two. Code that
-calls gate_up_proj itself gets the two products from dualgemm.linear().
+By SGLang's own hooks, for the MLPs of Llama and of Qwen2 and Qwen3 (_MLPS) with NVFP4 weights of ModelOpt, and of
+compressed-tensors where SGLang multiplies them with 16-bit activations (Marlin, below Blackwell): gate_up_proj's weights stay as
+the checkpoint has them (no second copy), forward calls dualgemm.glu() on bfloat16 activations and then the engine's down_proj.
+gate and up keep global scales of their own, where SGLang takes the larger of the two, or refuses. Code that calls gate_up_proj
+itself gets the two products from dualgemm.linear(). Mixtures of experts: _sglang_experts.py.
 
-Left as it is: everything else, mixtures of experts among it; activations of another dtype than bfloat16; checkpoints with AWQ's
+Left as it is: everything else, other linear layers among it; activations of another dtype than bfloat16; checkpoints with AWQ's
 scales; all of SGLang with DUALGEMM_SGLANG=0.
 
-Tested with SGLang 0.5.23's own hooks and MLPs on a CPU, against the sources of what is hooked, and on stand-ins. Its engine
-has not been run with it, nor has any GPU; nothing has been measured.
+Tested with SGLang 0.5.23's own hooks, MLPs and experts' classes on a CPU, against the sources of what is hooked, and on
+stand-ins. Its engine has not been run with it, nor has any GPU; nothing has been measured.
 """
 
 from __future__ import annotations
@@ -26,10 +28,12 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
+from . import _sglang_experts as experts
 from ._merged import gated, reason_against, reason_of_forward, side_by_side
 
 _log = logging.getLogger("sglang.dualgemm")
 _METHOD = "sglang.srt.layers.quantization.modelopt_quant.ModelOptFp4LinearMethod"
+_SCHEME = "sglang.srt.layers.quantization.compressed_tensors.schemes.compressed_tensors_w4a16_nvfp4.CompressedTensorsW4A16Fp4"
 _SUBMODULES = {"gate_up_proj", "act_fn", "down_proj", "dual_gemm", "activation_quant"}
 _registered = False
 
@@ -64,11 +68,12 @@ def _mark(result: Any, mlp: Any, *arguments: Any, **named: Any) -> None:
 
 
 def _reason_against(method: Any, layer: Any) -> Optional[str]:
-    if getattr(method.quant_config, "is_awq", False):
+    if getattr(getattr(method, "quant_config", None), "is_awq", False):
         return "AWQ's scales of activations"
-    if layer.weight_scale_2.numel() != 2:
-        return f"{layer.weight_scale_2.numel()} global scales"
-    return reason_against(layer.weight, layer.weight_scale, layer.logical_widths)
+    codes, scales, factors = _loaded(layer)
+    if factors.numel() != 2:
+        return f"{factors.numel()} global scales"
+    return reason_against(codes, scales, layer.logical_widths)
 
 
 def _process(original: Callable[..., Any], method: Any, layer: Any) -> Any:
@@ -87,10 +92,17 @@ def _process(original: Callable[..., Any], method: Any, layer: Any) -> Any:
     return None
 
 
-def _operands(layer: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    alphas = layer.weight_scale_2.to(torch.float32)
+def _loaded(layer: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """Codes, scales and the two factors. compressed-tensors keeps divisors, under other names."""
     # SGLang's parameters are subclasses for loading, which operators need not know.
-    return layer.weight.data, layer.weight_scale.data, alphas.data[:1], alphas.data[1:]
+    if hasattr(layer, "weight_packed"):
+        return layer.weight_packed.data, layer.weight_scale.data, 1 / layer.weight_global_scale.data.float()
+    return layer.weight.data, layer.weight_scale.data, layer.weight_scale_2.data.float()
+
+
+def _operands(layer: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    codes, scales, factors = _loaded(layer)
+    return codes, scales, factors[:1], factors[1:]
 
 
 def _apply(original: Callable[..., Any], method: Any, layer: Any, x: Any, bias: Optional[Tensor] = None) -> Any:
@@ -134,8 +146,14 @@ def register() -> None:
     except Exception as error:  # an import of a changed SGLang may raise anything
         _log.info("dualgemm: not used: %s: %s", type(error).__name__, error)
         return
-    registry.register(f"{_METHOD}.process_weights_after_loading", _process, around)
-    registry.register(f"{_METHOD}.apply", _apply, around)
+    for holder, name, process, apply in (
+        (_METHOD, "apply", _process, _apply),
+        (_SCHEME, "apply_weights", _process, _apply),
+        (experts.MODELOPT, "apply", experts.process_modelopt, experts.apply),
+        (experts.PACKED, "apply_weights", experts.process_packed, experts.apply),
+    ):
+        registry.register(f"{holder}.process_weights_after_loading", process, around)
+        registry.register(f"{holder}.{name}", apply, around)
     for mlp, forward in _MLPS.items():
         registry.register(f"{mlp}.__init__", _mark, after)
         registry.register(f"{mlp}.forward", forward, around)
