@@ -211,7 +211,8 @@ TEST_P(GatedMlpOnGpu, RoutedExperts) {
   }
 }
 
-// With batch_invariant a token's bits depend on no other token, of few and of many: a layer of Qwen3-30B-A3B's size.
+// With batch_invariant a token's bits depend on no other token, of few and of many: a layer of
+// Qwen3-30B-A3B's size.
 TEST_P(GatedMlpOnGpu, RoutedTokensKeepTheirBits) {
   if (GetParam() != Grouping::kNone) GTEST_SKIP() << "ids make the groups";
   Rng rng;
