@@ -78,6 +78,7 @@ def experts_step(
     topk_weights: Optional[Tensor],
     act: dict[str, Any],
     on_input: bool,
+    expert_map: Optional[Tensor] = None,
 ) -> Tensor:
     """x [..., hidden]: each row's weighted sum over its experts, of the shape and dtype of x. first: gate and up, or up alone."""
     refuse_grad(x=tensor("x", x))
@@ -106,7 +107,7 @@ def experts_step(
         tokens,
         ids,
         weights,
-        None,
+        expert_map,
         *gate_up,
         packed,
         down_codes,

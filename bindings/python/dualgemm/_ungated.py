@@ -224,7 +224,13 @@ class Experts(_Ungated):
     def saved_arguments(self) -> dict[str, Any]:
         return super().saved_arguments() | ({"router_weight_on_input": True} if self.router_weight_on_input else {})
 
-    def forward(self, x: Tensor, topk_ids: Optional[Tensor] = None, topk_weights: Optional[Tensor] = None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        topk_ids: Optional[Tensor] = None,
+        topk_weights: Optional[Tensor] = None,
+        expert_map: Optional[Tensor] = None,
+    ) -> Tensor:
         """As GatedExperts.forward()."""
         act = {"activation": self.activation}
-        return experts_step(self, self.down, x, topk_ids, topk_weights, act, self.router_weight_on_input)
+        return experts_step(self, self.down, x, topk_ids, topk_weights, act, self.router_weight_on_input, expert_map)

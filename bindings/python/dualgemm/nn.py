@@ -339,14 +339,22 @@ class GatedExperts(_Gated):
         flags = ("by_rows", "router_weight_on_input")
         return super().saved_arguments() | {name: True for name in flags if getattr(self, name)}
 
-    def forward(self, x: Tensor, topk_ids: Optional[Tensor] = None, topk_weights: Optional[Tensor] = None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        topk_ids: Optional[Tensor] = None,
+        topk_weights: Optional[Tensor] = None,
+        expert_map: Optional[Tensor] = None,
+    ) -> Tensor:
         """x [..., hidden]; topk_ids, topk_weights [tokens, k] of as many tokens: the weighted sum of its experts for each
         row, of the shape and dtype of x. Ids outside 0 ... E-1 stand for no expert. The sum is taken in float32, in the order
-        of topk_ids. by_rows: x [E * rows, hidden] alone, each expert's rows through it.
+        of topk_ids. by_rows: x [E * rows, hidden] alone, each expert's rows through it. expert_map: int32 [experts that ids
+        name], each one's place among the E of this module, -1 where it is elsewhere.
         """
         if self.by_rows and topk_ids is None:
             return self._forward_in_turn(x)
-        return experts_step(self, self.down, x, topk_ids, topk_weights, self._act, self.router_weight_on_input)
+        on_input = self.router_weight_on_input
+        return experts_step(self, self.down, x, topk_ids, topk_weights, self._act, on_input, expert_map)
 
     def _forward_in_turn(self, x: Tensor) -> Tensor:
         refuse_grad(x=tensor("x", x))

@@ -1,8 +1,9 @@
 """Several processes, on torch.distributed alone (gloo, NCCL).
 
 Importing this module teaches DTensor the operators glu, linear and their out forms (rules: _sharding.py), so that DTensors go
-into dualgemm.glu() and dualgemm.linear() as other tensors do. GatedMLPParallel: a style for parallelize_module(). dispatch()
-and combine(): expert parallelism, with rows in NVFP4 on the wire.
+into dualgemm.glu() and dualgemm.linear() as other tensors do. GatedMLPParallel: a style for parallelize_module().
+GatedExpertsParallel: a mixture whose experts are spread over the processes. dispatch() and combine(): the exchange of its rows
+alone, in NVFP4 on the wire.
 
 Tested with gloo on CPUs. Not run yet: NCCL, any GPU; what overlap gains has not been measured.
 """
@@ -16,8 +17,9 @@ if not torch.distributed.is_available():
 
 from ._experts import Handle, combine, dispatch
 from ._parallel import GatedMLPParallel
+from ._routed import GatedExpertsParallel
 from ._sharding import register
 
 register()
 
-__all__ = ["GatedMLPParallel", "Handle", "combine", "dispatch"]
+__all__ = ["GatedExpertsParallel", "GatedMLPParallel", "Handle", "combine", "dispatch"]

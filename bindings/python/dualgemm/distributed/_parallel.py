@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import torch
+import torch.distributed as dist
 import torch.distributed._functional_collectives as collectives
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
@@ -58,9 +59,47 @@ def _with_bias(down: Any, total: Tensor) -> Tensor:
     return total if bias is None else total + bias.to(total.dtype)
 
 
-def _wait(under_way: Tensor) -> Tensor:
-    result: Tensor = collectives.wait_tensor(under_way)
-    return result
+class _UnderWay(NamedTuple):
+    """A collective that was begun. Plain ones: the functional ones, with wrappers around their results, cost the host more than
+    a small MLP's kernels. torch.compile traces these alone."""
+
+    result: Tensor
+    source: Tensor
+    """Kept until it has been read."""
+    work: Any
+
+    def wait(self) -> Tensor:
+        if self.work is None:
+            waited: Tensor = collectives.wait_tensor(self.result)
+            return waited
+        self.work.wait()
+        return self.result
+
+
+def _gather(part: Tensor, mesh: DeviceMesh) -> _UnderWay:
+    source = part.contiguous()
+    if torch.compiler.is_compiling():
+        return _UnderWay(collectives.all_gather_tensor(source, 0, mesh), source, None)
+    whole = source.new_empty((mesh.size() * source.shape[0], *source.shape[1:]))
+    return _UnderWay(whole, source, dist.all_gather_into_tensor(whole, source, group=mesh.get_group(), async_op=True))
+
+
+def _reduce_scatter(summand: Tensor, mesh: DeviceMesh) -> _UnderWay:
+    source = summand.contiguous()
+    if torch.compiler.is_compiling():
+        return _UnderWay(collectives.reduce_scatter_tensor(source, "sum", 0, mesh), source, None)
+    part = source.new_empty((source.shape[0] // mesh.size(), *source.shape[1:]))
+    return _UnderWay(part, source, dist.reduce_scatter_tensor(part, source, group=mesh.get_group(), async_op=True))
+
+
+def _all_reduced(summand: Tensor, mesh: DeviceMesh) -> Tensor:
+    """``summand`` itself is overwritten."""
+    if torch.compiler.is_compiling():
+        waited: Tensor = collectives.wait_tensor(collectives.all_reduce(summand, "sum", mesh))
+        return waited
+    total = summand.contiguous()
+    dist.all_reduce(total, group=mesh.get_group())
+    return total
 
 
 def _shard(x: Tensor, dim: int, mesh: DeviceMesh) -> Tensor:
@@ -161,7 +200,7 @@ def _check(module: nn.Module, mesh: DeviceMesh) -> None:
 
 def _forward_replicated(module: Any, forward: Callable[[Tensor], Tensor], mesh: DeviceMesh, x: Tensor) -> Tensor:
     local = x.redistribute(mesh, [Replicate()]).to_local() if isinstance(x, DTensor) else x
-    result = _with_bias(module.down, _wait(collectives.all_reduce(forward(local), "sum", mesh)))
+    result = _with_bias(module.down, _all_reduced(forward(local), mesh))
     return DTensor.from_local(result, mesh, [Replicate()], run_check=False) if isinstance(x, DTensor) else result
 
 
@@ -188,15 +227,15 @@ def _product_of_rows(module: Any, mesh: DeviceMesh, chunks: int, x: Tensor) -> T
     static = getattr(module, "input_scale", None)
     message = to_bytes(quantize(rows, global_scale=static, per_row=static is None))
     # The collectives are under way when they return. Chunk by chunk, each rank's rows stay together.
-    gathers = [collectives.all_gather_tensor(part.contiguous(), 0, mesh) for part in message.chunk(chunks)]
+    gathers = [_gather(part, mesh) for part in message.chunk(chunks)]
     sums = []
     for gather in gathers:
-        a = from_bytes(_wait(gather), torch.uint8, torch.float8_e4m3fn)
+        a = from_bytes(gather.wait(), torch.uint8, torch.float8_e4m3fn)
         wide = _rows_of_down(module.down, x.dtype)
         hidden = _hidden(module, a, a.global_scale if static is None else None, wide)
         part = module.down(hidden) if wide == x.dtype else module.down.product(hidden, None, None, x.dtype)
-        sums.append(collectives.reduce_scatter_tensor(part, "sum", 0, mesh))
-    total = torch.cat([_wait(part) for part in sums])
+        sums.append(_reduce_scatter(part, mesh))
+    total = torch.cat([part.wait() for part in sums])
     return _with_bias(module.down, total).reshape(*x.shape[:-1], total.shape[-1])
 
 

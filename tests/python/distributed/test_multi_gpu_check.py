@@ -1,0 +1,42 @@
+"""scripts/multi_gpu_check over gloo, and that it can fail."""
+
+from __future__ import annotations
+
+import pathlib
+import runpy
+import subprocess
+import sys
+
+import pytest
+import torch
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[3] / "scripts" / "check" / "multi_gpu_check"
+
+
+def test_passes() -> None:
+    command = [sys.executable, "-P", str(SCRIPT), "--processes", "3", "--configurations", "12", "--seed", "6"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "gloo, 3 processes: 12 configurations, 0 failures" in done.stdout
+
+
+def test_a_row_of_another_expert_fails() -> None:
+    functions = runpy.run_path(str(SCRIPT))
+    draw = {"seed": 4, "hidden": 64, "n": 48, "rows": [9], "experts": 4, "top_k": 2, "packed": False}
+    x, ids, weights = functions["rows_of"](draw, 0, torch.device("cpu"))
+    experts = functions["experts_of"](draw, [0, 1, 2, 3], torch.device("cpu"))
+    y = experts(x, ids, weights)
+    functions["close"]("same", y, y.clone(), 2)
+    other = ids.clone()
+    other[4, 1] = next(one for one in range(4) if one not in ids[4].tolist())
+    with pytest.raises(AssertionError, match="off, "):
+        functions["close"]("one row", experts(x, other, weights), y, 2)
+
+
+def test_bad_arguments_and_too_few_gpus() -> None:
+    for arguments, status, text in (
+        (["--processes", "1"], 2, "--processes: must be at least 2"),
+        (["--backend", "nccl", "--processes", "64"], 1, "GPUs here, 64 are needed"),
+    ):
+        done = subprocess.run([sys.executable, "-P", str(SCRIPT), *arguments], capture_output=True, text=True, timeout=120)
+        assert done.returncode == status and text in done.stdout + done.stderr
