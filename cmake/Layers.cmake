@@ -37,8 +37,9 @@ function(dualgemm_set_isa_flags)
     list(APPEND avx512 -Wno-uninitialized -Wno-maybe-uninitialized)
   endif()
   set(avx512vbmi ${avx512} -mavx512vbmi)
+  set(avx512bf16 ${avx512} -mavx512bf16)
   set(amx ${avx512} -mavx512bf16 -mamx-tile -mamx-bf16)
-  foreach(isa avx2 avx512 avx512vbmi amx)  # avx512* takes avx512vbmi* too: the later one wins
+  foreach(isa avx2 avx512 avx512vbmi avx512bf16 amx)  # avx512* takes avx512vbmi* too: the later one wins
     file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cpu/isa/${isa}*.cpp)
     if(files)
       set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS "${${isa}}")

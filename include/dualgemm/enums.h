@@ -97,7 +97,8 @@
   X(kAmxBf16, DUALGEMM_ISA_AMX_BF16, 4, "amx_bf16", "x86-64 with AMX tiles for bf16") \
   X(kSm100a, DUALGEMM_ISA_SM100A, 5, "sm100a", "CUDA: tcgen05 of B200 and B300") \
   X(kSm90a, DUALGEMM_ISA_SM90A, 6, "sm90a", "CUDA: wgmma of H100 and H200") \
-  X(kSm80, DUALGEMM_ISA_SM80, 7, "sm80", "CUDA: any GPU of compute capability 8.0 or later; cuBLASLt")
+  X(kSm80, DUALGEMM_ISA_SM80, 7, "sm80", "CUDA: any GPU of compute capability 8.0 or later; cuBLASLt") \
+  X(kAvx512Bf16, DUALGEMM_ISA_AVX512_BF16, 8, "avx512_bf16", "x86-64 with AVX-512, VNNI and BF16")
 
 /* Which loop nest the CPU backend runs, chosen from m: Regime. */
 #define DUALGEMM_REGIME_TABLE(X) \

@@ -43,6 +43,13 @@ struct ResolvedProblem {
 // Precondition: validate(problem).ok().
 ResolvedProblem resolve(const Problem& problem) noexcept;
 
+// Whether the CPU kernels of `isa` add the products in the order that all CPU kernels share
+// (docs/numerics.md), so that the bits are theirs.
+constexpr bool has_shared_order(const Problem& problem, Isa isa) noexcept {
+  if (isa == Isa::kAmxBf16 && problem.a.type == DataType::kE2M1) return false;
+  return (isa != Isa::kAmxBf16 && isa != Isa::kAvx512Bf16) || problem.a.type != DataType::kBF16;
+}
+
 int64_t bits_of(DataType type) noexcept;                     // 4, 16, 16, 32
 int64_t bytes_of(DataType type, int64_t elements) noexcept;  // elements even for kE2M1
 

@@ -29,7 +29,7 @@ L2Tile choose_l2_tile(const Plan& plan, const Engine& engine, const DeviceCaps& 
   // Pairs share the k-tile of rows only where the rows of all of k do not stay in L2 anyway.
   const int64_t all_k = l2_tile.rows * (p.k / kSfVec) * engine.activation_bytes;
   const int64_t units_if_single = ceil_div(p.n, kPanelN) * row_chunks * p.l;
-  if (p.m <= kGemvRows) {
+  if (uses_gemv(engine, p.m)) {
     // Long runs: each pair's weights are asked for while the one before it is computed.
     l2_tile.pairs = std::clamp<int64_t>(units_if_single / (4 * plan.threads), 1, kMaxPairs);
     return l2_tile;
@@ -66,7 +66,9 @@ int64_t intermediate_bytes(const Recipe& recipe, const Work& work) noexcept {
 
 const Engine& engine_of(const Plan& plan) noexcept {
   const KernelTable& table = *kernel_table(plan.isa);
-  return plan.problem.a.type == DataType::kE2M1 ? *table.e2m1 : *table.f32;
+  const DataType type = plan.problem.a.type;
+  if (type == DataType::kE2M1) return *table.e2m1;
+  return type == DataType::kBF16 && table.bf16 != nullptr ? *table.bf16 : *table.f32;
 }
 
 Status CpuStrategy::supports(const core::CheckedProblem&, const DeviceCaps& caps) const {
@@ -81,6 +83,11 @@ Preparation CpuStrategy::preparation(const Plan&) const noexcept {
 }
 
 const char* CpuStrategy::numerics(const Plan& plan) const noexcept {
+  if (plan.problem.a.type == DataType::kBF16 && !core::has_shared_order(plan.problem, plan.isa)) {
+    return "products exact in bf16, added in FP32 in pairs, in the order of the hardware; per "
+           "16-block one multiply-add with its scale, in ascending k: the bits differ from the "
+           "other instruction sets";
+  }
   if (plan.problem.a.type != DataType::kE2M1) {
     return "weights exact; per 16-block 16 FP32 multiply-adds in ascending k and one with its "
            "scale: the same bits on every instruction set and for any thread count";
@@ -98,9 +105,9 @@ Status CpuStrategy::plan(Plan& plan, const DeviceCaps& caps) const {
     return Status::unsupported("isa", name_of(plan.isa), "not part of this build");
   const Engine& engine = engine_of(plan);
   const L2Tile l2_tile = choose_l2_tile(plan, engine, caps);
-  plan.regime = plan.problem.m <= kGemvRows && engine.gemv != nullptr ? Regime::kGemv
-                : plan.problem.m <= 32                                ? Regime::kMultiRow
-                                                                      : Regime::kTile;
+  plan.regime = uses_gemv(engine, plan.problem.m) ? Regime::kGemv
+                : plan.problem.m <= 32            ? Regime::kMultiRow
+                                                  : Regime::kTile;
   plan.shape.tile_m =
       plan.regime == Regime::kGemv ? std::max<int64_t>(plan.problem.m, 1) : engine.mr;
   plan.kernel = name_of(plan.regime);

@@ -49,11 +49,12 @@ std::vector<Isa> detect_isas() {
                     __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                     __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
   constexpr unsigned kAmxBf16 = 1u << 22, kAmxTile = 1u << 24;  // leaf 7, EDX
-  const bool amx = vnni && __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 &&
-                   (edx & kAmxBf16) != 0 && (edx & kAmxTile) != 0 &&
-                   __builtin_cpu_supports("avx512bf16") && amx_permitted();
+  const bool bf16 = vnni && __builtin_cpu_supports("avx512bf16");
+  const bool amx = bf16 && __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 &&
+                   (edx & kAmxBf16) != 0 && (edx & kAmxTile) != 0 && amx_permitted();
   std::vector<Isa> isas;
   if (amx) isas.push_back(Isa::kAmxBf16);
+  if (bf16) isas.push_back(Isa::kAvx512Bf16);
   if (vnni) isas.push_back(Isa::kAvx512Vnni);
   if (avx2) isas.push_back(Isa::kAvx2);
   isas.push_back(Isa::kScalar);

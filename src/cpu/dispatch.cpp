@@ -15,6 +15,8 @@ const KernelTable* kernel_table(Isa isa) noexcept {
       return &avx2_table();
     case Isa::kAvx512Vnni:
       return &avx512_table();
+    case Isa::kAvx512Bf16:
+      return &avx512bf16_table();
     case Isa::kAmxBf16:
       return &amx_table();
 #endif

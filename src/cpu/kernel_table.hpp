@@ -17,8 +17,8 @@
 //                 engine and sized for the L1 cache.
 //   c tile        rows x kCTileN floats: 16 accumulators of P, then 16 of Q.
 //
-// Every engine but AMX adds the 16-blocks of k in ascending order with one rounding a block, so
-// that all of them give the same bits (docs/numerics.md).
+// Every engine but AMX's and those for bf16 adds the 16-blocks of k in ascending order with one
+// rounding a block, so that all of them give the same bits (docs/numerics.md).
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,6 @@ inline constexpr int kGroupBlocks = 4;  // blocks whose scales share a dword
 inline constexpr int kBlockCodeBytes = kPanelN * 8;
 inline constexpr int kPackedGroupBytes = kGroupBlocks * (kBlockCodeBytes + kPanelN);
 inline constexpr int kMaxHeight = 32;  // upper bound of Engine::mr, which divides it
-inline constexpr int kGemvRows = 4;    // rows that Engine::gemv takes at the most
 
 // Where one weight panel lies: packed, or as rows in the caller's memory. Rows at and beyond `cols`
 // repeat the last valid one; nothing is read past a row's k values or past a scale that exists.
@@ -90,11 +89,12 @@ struct Engine {
   // c (+)= activation tile x decoded k-tile; `accumulate` false starts from 0.
   void (*multiply)(const uint8_t* activation, int height, const uint8_t* decoded, int blocks,
                    int rows, bool accumulate, float* c);
-  // All blocks for rows <= kGemvRows without the detour through a decoded k-tile; the same bits as
+  // All blocks for rows <= gemv_rows without the detour through a decoded k-tile; the same bits as
   // multiply. Null: not offered. The activation has height `rows`. next: the pair that follows,
   // whose bytes are asked for on the way; null: none.
   void (*gemv)(const uint8_t* activation, const PanelPair& pair, const PanelPair* next, int rows,
                float* c);
+  int gemv_rows = 4;  // at the most mr
 };
 
 // What the sums of one operand's panel become before the activation: alpha * row scale * sum +
@@ -106,8 +106,9 @@ struct PanelFactors {
 
 struct KernelTable {
   Isa isa;
-  const Engine* e2m1;  // NVFP4 activations
-  const Engine* f32;   // fp16, bf16, fp32 activations
+  const Engine* e2m1;            // NVFP4 activations
+  const Engine* f32;             // fp16, bf16, fp32 activations
+  const Engine* bf16 = nullptr;  // bf16 activations, in an order of its own; null: f32
 
   // Row-major panel -> packed groups, blocks [block_begin, block_begin + blocks) rounded up to
   // whole groups; block_begin is a multiple of kGroupBlocks.

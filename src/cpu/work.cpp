@@ -47,7 +47,7 @@ const uint8_t* packed_k_tile(const Work& work, const PanelSource& source, int64_
 }  // namespace
 
 bool uses_gemv(const Engine& engine, int64_t group_rows) noexcept {
-  return engine.gemv != nullptr && group_rows <= kGemvRows;
+  return engine.gemv != nullptr && group_rows <= engine.gemv_rows;
 }
 
 int64_t padded_blocks(int64_t blocks, const Engine& engine) noexcept {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/enum_table.hpp"
+#include "core/problem.hpp"
 #include "plan/config_text.hpp"
 #include "plan/thread_count.hpp"
 
@@ -43,9 +44,9 @@ Status check_isa(Isa isa, const char* argument, const Problem& problem, const De
     return Status::unsupported(argument, name_of(isa),
                                "this machine offers " + names_of(caps.isas));
   }
-  if (isa == Isa::kAmxBf16 && problem.batch_invariant) {
+  if (problem.batch_invariant && !core::has_shared_order(problem, isa)) {
     return Status::unsupported(argument, name_of(isa),
-                               "batch_invariant excludes it: its tiles add in another order");
+                               "batch_invariant excludes it: it adds in another order");
   }
   return {};
 }
@@ -83,6 +84,9 @@ Expected<std::vector<Isa>> candidate_isas(const Problem& problem, const PlanOpti
       status = Status::unsupported("isa", name_of(isa),
                                    "so few rows leave its tiles empty: AVX-512 reads the weights "
                                    "in place");
+    }
+    if (status.ok() && isa == Isa::kAvx512Bf16 && problem.a.type != DataType::kBF16) {
+      status = Status::unsupported("isa", name_of(isa), "only bf16 activations gain by it");
     }
     if (status.ok()) {
       isas.push_back(isa);

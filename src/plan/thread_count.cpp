@@ -8,12 +8,16 @@ namespace dualgemm::plan {
 namespace {
 
 // GOP/s of one core, a multiply and an add counted as two, with operands in the cache.
-double giga_ops_a_second(StrategyId strategy, Isa isa, bool quantised_activation) noexcept {
+double giga_ops_a_second(StrategyId strategy, Isa isa, DataType activation) noexcept {
+  const bool quantised_activation = activation == DataType::kE2M1;
   if (strategy == StrategyId::kReference) return 0.5;
   if (strategy == StrategyId::kFp8) return isa == Isa::kScalar ? 2.0 : 40.0;
   switch (isa) {
     case Isa::kAmxBf16:
-      return 400.0;
+    case Isa::kAvx512Bf16:
+      if (activation == DataType::kBF16) return 160.0;
+      if (quantised_activation && isa == Isa::kAmxBf16) return 400.0;
+      [[fallthrough]];
     case Isa::kAvx512Vnni:
       return quantised_activation ? 250.0 : 80.0;
     case Isa::kAvx2:
@@ -31,7 +35,7 @@ double one_thread_microseconds(const Problem& problem, StrategyId strategy, Isa 
   const double weights = 2.0 * static_cast<double>(problem.l) * static_cast<double>(problem.n) *
                          static_cast<double>(problem.k);
   const double bytes = weights * (0.5 + 1.0 / kSfVec);
-  const double rate = giga_ops_a_second(strategy, isa, problem.a.type == DataType::kE2M1);
+  const double rate = giga_ops_a_second(strategy, isa, problem.a.type);
   return (core::flops(problem) / rate + bytes / kWeightGigabytesASecond) * 1e-3;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/activation.hpp"
+#include "core/problem.hpp"
 #include "core/quantize_block.hpp"
 #include "dualgemm/formats.hpp"
 
@@ -17,6 +18,9 @@ constexpr double kTiny = 0x1p-149;  // at least the absolute error of a result t
 // What subnormal partial sums add for each k: 17 roundings of 2^-150 a block, 16 of them scaled by
 // up to 448.
 constexpr double kPartialTiny = 0x1p-140;
+// The same where subnormals are flushed: of an operand 2^-126 * 6 * 448 for each k, of a partial
+// sum 2^-126 * 448 for each of its roundings.
+constexpr double kFlushedTiny = 0x1p-114;
 constexpr double kTensorCoreK = 64.0;       // elements of a step of kTensorCoreStep
 constexpr double kTensorCoreCut = 0x1p-35;  // of the largest magnitude: what one term may lose
 
@@ -150,7 +154,9 @@ Accumulation accumulation_of(const Problem& problem, Isa isa) noexcept {
     case Isa::kSm100a:
       return nvfp4 ? Accumulation::kTensorCoreStep : Accumulation::kAnyOrder;
     case Isa::kAmxBf16:
-      return nvfp4 ? Accumulation::kAnyOrder : Accumulation::kBlockPartial;
+    case Isa::kAvx512Bf16:
+      if (core::has_shared_order(problem, isa)) break;
+      return nvfp4 ? Accumulation::kAnyOrder : Accumulation::kBlockPairs;
     case Isa::kAuto:
     case Isa::kScalar:
     case Isa::kAvx2:
@@ -177,7 +183,8 @@ double accumulator_error(const Accumulator& acc, int64_t k, Accumulation accumul
   const double sums = kRound * acc.running_sum;
   if (accumulation == Accumulation::kBlockOrder) return sums * growth;
   const double partials = std::expm1(kSfVec * kRound) * acc.abs_sum;
-  return (partials + sums) * growth + oracle + terms * kPartialTiny;
+  const double tiny = accumulation == Accumulation::kBlockPairs ? kFlushedTiny : kPartialTiny;
+  return (partials + sums) * growth + oracle + terms * tiny;
 }
 
 Interval output_interval(const Element& element, const core::ResolvedActivation& act, int64_t k,

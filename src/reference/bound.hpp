@@ -19,9 +19,12 @@ enum class Accumulation : int32_t {
   // ascending steps of four 16-blocks, each exact: they and the sum so far are cut off 35 bits
   // below the largest exponent among the products of scales and the sum, added, and cut to FP32
   kTensorCoreStep = 3,
+  // ascending 16-blocks: in each the products of a and code in any order from 0, at the most 16
+  // roundings, subnormal operands and results flushed to zero; then fma(partial, scale, sum)
+  kBlockPairs = 4,
 };
 
-// What the kernels of `isa` do. AMX tiles take NVFP4 activations only.
+// What the kernels of `isa` do. AMX tiles take NVFP4 activations only, AVX-512's pairs bf16.
 Accumulation accumulation_of(const Problem& problem, Isa isa) noexcept;
 
 // Bound on |FP32 accumulator - acc.value|.

@@ -25,6 +25,7 @@ struct Peaks {
   double avx2_block_gops = 0;  // AVX2's own ceiling: 4 maddubs + 3 paddw + madd + cvt + mul + fma
   double fma_zmm_gflops = 0;   // vfmadd231ps zmm
   double fma_ymm_gflops = 0;   // vfmadd231ps ymm
+  double bf16_zmm_gflops = 0;  // vdpbf16ps zmm
   double amx_bf16_gflops = 0;  // tdpbf16ps on full 16 x 32 tiles
   double read_gbps =
       0;  // 10^9 bytes/s, best of several streaming reads of a buffer that no cache holds

@@ -44,6 +44,8 @@ constexpr Seeds kSeeds;
   "ymm13","ymm14","ymm15","cc"
 // clang-format on
 #define DUALGEMM_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni"), noinline))
+#define DUALGEMM_AVX512_BF16 \
+  __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni,avx512bf16"), noinline))
 #define DUALGEMM_AVX2 __attribute__((target("avx2,fma"), noinline))
 
 // SETUP runs once; BODY is the loop. Inputs: %[bytes], %[floats].
@@ -76,6 +78,11 @@ DUALGEMM_LOOP(DUALGEMM_AVX512, DUALGEMM_ZMM, vnni_ymm, DUALGEMM_SETUP_ZMM,
               DUALGEMM_FOR(DUALGEMM_R24, "vpdpbusd %%ymm31, %%ymm30, %%ymm\\r"))
 DUALGEMM_LOOP(DUALGEMM_AVX512, DUALGEMM_ZMM, fma_zmm, DUALGEMM_SETUP_ZMM,
               DUALGEMM_FOR(DUALGEMM_R24, "vfmadd132ps %%zmm26, %%zmm27, %%zmm\\r"))
+DUALGEMM_LOOP(DUALGEMM_AVX512_BF16, DUALGEMM_ZMM, bf16_zmm,
+              DUALGEMM_SETUP_ZMM  // each float's upper half twice: a pair of bf16
+              "vpsrld $16, %%zmm26, %%zmm25\nvpslld $16, %%zmm25, %%zmm24\n"
+              "vpord %%zmm24, %%zmm25, %%zmm25\n",
+              DUALGEMM_FOR(DUALGEMM_R24, "vdpbf16ps %%zmm25, %%zmm25, %%zmm\\r"))
 DUALGEMM_LOOP(DUALGEMM_AVX2, DUALGEMM_YMM, fma_ymm, DUALGEMM_SETUP_YMM,
               DUALGEMM_FOR(DUALGEMM_R12, "vfmadd132ps %%ymm12, %%ymm13, %%ymm\\r"))
 
@@ -197,6 +204,9 @@ std::vector<ArithmeticLoop> find_arithmetic_loops() {
                      "4 vpmaddubsw + 3 vpaddw + vpmaddwd + vcvtdq2ps + vmulps + vfmadd",
                      &Peaks::avx2_block_gops, 6.0 * 256, avx2_block});
     loops.push_back({"fma_ymm", "vfmadd132ps ymm", &Peaks::fma_ymm_gflops, 12.0 * 16, fma_ymm});
+  }
+  if (has_avx512_vnni() && __builtin_cpu_supports("avx512bf16")) {
+    loops.push_back({"bf16_zmm", "vdpbf16ps zmm", &Peaks::bf16_zmm_gflops, 24.0 * 64, bf16_zmm});
   }
   if (has_avx512_vnni() && amx_permitted()) {
     constexpr double kOpsPerTile = 2.0 * 16 * 16 * 32;

@@ -10,6 +10,7 @@
 // and each block would cost a tile store and two vector operations.
 #include <immintrin.h>
 
+#include "cpu/isa/avx512bf16.hpp"
 #include "cpu/isa/isa.hpp"
 #include "cpu/kernel_table.hpp"
 
@@ -195,12 +196,13 @@ constexpr Engine kE2m1Engine = {
 
 namespace dualgemm::cpu {
 
-// Everything but the NVFP4 product is AVX-512's.
+// Everything but the NVFP4 product is AVX-512's, with BF16, which AMX-BF16 does not come without.
 const KernelTable& amx_table() noexcept {
   static const KernelTable kTable = [] {
     KernelTable table = avx512_table();
     table.isa = Isa::kAmxBf16;
     table.e2m1 = &amx::kE2m1Engine;
+    table.bf16 = &avx512::kBf16Engine;
     return table;
   }();
   return kTable;

@@ -8,6 +8,7 @@ namespace dualgemm::cpu {
 const KernelTable& scalar_table() noexcept;
 const KernelTable& avx2_table() noexcept;
 const KernelTable& avx512_table() noexcept;
+const KernelTable& avx512bf16_table() noexcept;
 const KernelTable& amx_table() noexcept;
 
 }  // namespace dualgemm::cpu

@@ -27,6 +27,7 @@ Fp8Multiply multiply_of(Isa isa) noexcept {
     case Isa::kAvx2:
       return avx2::kFp8Multiply;
     case Isa::kAvx512Vnni:
+    case Isa::kAvx512Bf16:
     case Isa::kAmxBf16:
       return avx512::kFp8Multiply;
 #endif

@@ -24,7 +24,8 @@ TEST_F(InfoPlan, InfoJson) {
   const json info = json::parse(result.out);
   EXPECT_GE(info["cores"].get<int>(), 1);
   EXPECT_EQ(info["isas"].back(), "scalar");
-  EXPECT_EQ(info["isa_in_use"], info["isas"].front());
+  EXPECT_EQ(info["isa_in_use"],  // pairs of bf16 are not for NVFP4 rows
+            info["isas"][info["isas"].front() == "avx512_bf16" ? 1 : 0]);
   EXPECT_TRUE(info["build"].contains("revision"));
   EXPECT_FALSE(info.contains("peaks"));
 }

@@ -47,6 +47,7 @@ TEST(DeviceCaps, IsasAgreeWithTheKernel) {
   EXPECT_EQ(offered(Isa::kAvx512Vnni), offered(Isa::kAvx2) && has("avx512f") && has("avx512bw") &&
                                            has("avx512dq") && has("avx512vl") &&
                                            has("avx512_vnni"));
+  EXPECT_EQ(offered(Isa::kAvx512Bf16), offered(Isa::kAvx512Vnni) && has("avx512_bf16"));
   if (offered(Isa::kAmxBf16)) {
     EXPECT_TRUE(has("amx_bf16") && has("amx_tile"));
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/problem.hpp"
 #include "dualgemm/formats.hpp"
 #include "support/bound.hpp"
 #include "support/inputs.hpp"
@@ -27,9 +28,9 @@ std::vector<uint8_t> bits_of_run(RandomCase& c, const RunOptions& options) {
   return output_bytes(c);
 }
 
-std::vector<Isa> canonical_isas() {
+std::vector<Isa> canonical_isas(const Problem& problem) {
   std::vector<Isa> list = isas();
-  list.erase(std::remove(list.begin(), list.end(), Isa::kAmxBf16), list.end());
+  std::erase_if(list, [&](Isa isa) { return !core::has_shared_order(problem, isa); });
   return list;
 }
 
@@ -54,7 +55,7 @@ TEST(SameBits, InstructionSetsStrategiesThreadsAndPreparation) {
     c.alpha_up = 1e-3f;
     const auto expected = bits_of_run(c, {.isa = Isa::kScalar, .threads = 1});
     ASSERT_TRUE(within_bound(p, c.buffers(), Isa::kScalar));
-    for (const Isa isa : canonical_isas()) {
+    for (const Isa isa : canonical_isas(p)) {
       for (const StrategyId strategy : kExactStrategies) {
         for (const int threads : {1, 2, 5}) {
           ASSERT_EQ(bits_of_run(c, {.isa = isa, .strategy = strategy, .threads = threads}),
@@ -69,19 +70,26 @@ TEST(SameBits, InstructionSetsStrategiesThreadsAndPreparation) {
   }
 }
 
-TEST(SameBits, AmxAgreesWithItselfForAnyStrategyAndThreadCount) {
-  const auto& list = machine().isas;
-  if (std::find(list.begin(), list.end(), Isa::kAmxBf16) == list.end())
-    GTEST_SKIP() << "this processor has no AMX-BF16";
+TEST(SameBits, AnOrderOfItsOwnIsOneForAnyStrategyAndThreadCount) {
   Rng rng;
-  for (const int64_t m : {1, 16, 33, 70}) {
-    Problem p{.m = m, .n = 80, .k = 720};
-    RandomCase c(p, rng, Values::kRandom);
-    const auto expected = bits_of_run(c, {.isa = Isa::kAmxBf16, .threads = 1});
-    for (const StrategyId strategy : kExactStrategies)
-      for (const int threads : {2, 5})
-        ASSERT_EQ(bits_of_run(c, {.isa = Isa::kAmxBf16, .strategy = strategy, .threads = threads}),
-                  expected);
+  for (const Isa isa : machine().isas) {
+    for (const DataType type : {DataType::kE2M1, DataType::kBF16}) {
+      for (const int64_t m : {1, 3, 16, 33, 70}) {
+        Problem p{.m = m, .n = 80, .k = 720};
+        p.a.type = type;
+        if (core::has_shared_order(p, isa)) continue;
+        RandomCase c(p, rng, Values::kRandom);
+        const auto expected = bits_of_run(c, {.isa = isa, .threads = 1});
+        ASSERT_TRUE(within_bound(p, c.buffers(), isa)) << name_of(isa) << " " << m;
+        for (const StrategyId strategy : kExactStrategies) {
+          for (const int threads : {2, 5})
+            ASSERT_EQ(bits_of_run(c, {.isa = isa, .strategy = strategy, .threads = threads}),
+                      expected);
+          if (strategy == StrategyId::kTwoPass) continue;  // converts on every call
+          ASSERT_EQ(bits_of_run(c, {.isa = isa, .strategy = strategy, .prepared = true}), expected);
+        }
+      }
+    }
   }
 }
 

@@ -162,6 +162,23 @@ TEST(Choose, BatchInvarianceExcludesAmxAndFp8) {
   EXPECT_TRUE(choose({.strategy = StrategyId::kFp8}).ok()) << "without the promise it may run";
 }
 
+TEST(Choose, PairsOfBf16AreForBf16Rows) {
+  const DeviceCaps caps = machine({Isa::kAvx512Bf16, Isa::kAvx512Vnni, Isa::kScalar});
+  Problem problem = kProblem;
+  const auto nvfp4 = choose({}, caps, "", problem);
+  EXPECT_EQ(nvfp4->isa, Isa::kAvx512Vnni);
+  EXPECT_EQ(reason(*nvfp4, "isa:avx512_bf16")->rule(), "only bf16 activations gain by it");
+  problem.a.type = DataType::kBF16;
+  EXPECT_EQ(choose({}, caps, "", problem)->isa, Isa::kAvx512Bf16);
+  problem.batch_invariant = true;
+  const auto invariant = choose({}, caps, "", problem);
+  EXPECT_EQ(invariant->isa, Isa::kAvx512Vnni);
+  EXPECT_EQ(reason(*invariant, "isa:avx512_bf16")->rule(),
+            "batch_invariant excludes it: it adds in another order");
+  expect_error(choose({.isa = Isa::kAvx512Bf16}, caps, "", problem), StatusCode::kUnsupported,
+               "isa", "avx512_bf16");
+}
+
 TEST(Choose, IsaThatTheStrategyLacksIsSkipped) {
   FakeStrategy picky{StrategyId::kFused};
   picky.lacks = Isa::kAmxBf16;

@@ -10,7 +10,7 @@ namespace {
 
 using plan::worthwhile_threads;
 
-constexpr Isa kVector[] = {Isa::kAvx2, Isa::kAvx512Vnni, Isa::kAmxBf16};
+constexpr Isa kVector[] = {Isa::kAvx2, Isa::kAvx512Vnni, Isa::kAvx512Bf16, Isa::kAmxBf16};
 
 TEST(ThreadCount, ASmallCallHasOneThread) {
   for (const Isa isa : kVector) {

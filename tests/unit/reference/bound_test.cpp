@@ -260,10 +260,16 @@ TEST(Bound, OrderOfEveryIsa) {
   EXPECT_EQ(reference::accumulation_of(p, Isa::kScalar), Accumulation::kBlockOrder);
   EXPECT_EQ(reference::accumulation_of(p, Isa::kAvx512Vnni), Accumulation::kBlockOrder);
   EXPECT_EQ(reference::accumulation_of(p, Isa::kAmxBf16), Accumulation::kAnyOrder);
+  EXPECT_EQ(reference::accumulation_of(p, Isa::kAvx512Bf16), Accumulation::kBlockOrder);
   EXPECT_EQ(reference::accumulation_of(p, Isa::kSm100a), Accumulation::kTensorCoreStep);
   p.a.type = DataType::kF32;
   EXPECT_EQ(reference::accumulation_of(p, Isa::kAvx2), Accumulation::kBlockPartial);
   EXPECT_EQ(reference::accumulation_of(p, Isa::kAmxBf16), Accumulation::kBlockPartial);
+  EXPECT_EQ(reference::accumulation_of(p, Isa::kAvx512Bf16), Accumulation::kBlockPartial);
+  p.a.type = DataType::kBF16;
+  EXPECT_EQ(reference::accumulation_of(p, Isa::kAvx512Vnni), Accumulation::kBlockPartial);
+  EXPECT_EQ(reference::accumulation_of(p, Isa::kAvx512Bf16), Accumulation::kBlockPairs);
+  EXPECT_EQ(reference::accumulation_of(p, Isa::kAmxBf16), Accumulation::kBlockPairs);
   for (const DataType a : {DataType::kE2M1, DataType::kF16}) {
     p.a.type = a;
     EXPECT_EQ(reference::accumulation_of(p, Isa::kSm90a), Accumulation::kAnyOrder);

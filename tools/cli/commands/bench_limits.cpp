@@ -37,9 +37,14 @@ double measure::Peaks::*arithmetic_peak(Isa isa, DataType a_type) {
   const bool int8 = a_type == DataType::kE2M1;
   if (isa == Isa::kAvx2)
     return int8 ? &measure::Peaks::avx2_dot_gops : &measure::Peaks::fma_ymm_gflops;
+  if (isa == Isa::kAmxBf16 && int8) return &measure::Peaks::amx_bf16_gflops;
+  if (isa == Isa::kAmxBf16 || isa == Isa::kAvx512Bf16) {
+    if (a_type == DataType::kBF16) return &measure::Peaks::bf16_zmm_gflops;
+    return int8 ? &measure::Peaks::vnni_zmm_gops : &measure::Peaks::fma_zmm_gflops;
+  }
   if (isa == Isa::kAvx512Vnni)
     return int8 ? &measure::Peaks::vnni_zmm_gops : &measure::Peaks::fma_zmm_gflops;
-  return isa == Isa::kAmxBf16 ? &measure::Peaks::amx_bf16_gflops : nullptr;
+  return nullptr;
 }
 
 bool is_limit(double measure::Peaks::*peak, const Problem& problem, Isa isa, bool from_memory) {

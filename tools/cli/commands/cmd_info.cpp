@@ -24,6 +24,7 @@ constexpr PeakLine kPeakLines[] = {
     {"avx2_block_gops", "NVFP4 blocks, AVX2", "GOP/s", &measure::Peaks::avx2_block_gops},
     {"fma_zmm_gflops", "fp32 FMA, AVX-512", "GFLOP/s", &measure::Peaks::fma_zmm_gflops},
     {"fma_ymm_gflops", "fp32 FMA, AVX2", "GFLOP/s", &measure::Peaks::fma_ymm_gflops},
+    {"bf16_zmm_gflops", "bf16 pairs, AVX-512", "GFLOP/s", &measure::Peaks::bf16_zmm_gflops},
     {"amx_bf16_gflops", "bf16 tiles, AMX", "GFLOP/s", &measure::Peaks::amx_bf16_gflops},
     {"read_gbps", "memory read", "GB/s", &measure::Peaks::read_gbps},
 };

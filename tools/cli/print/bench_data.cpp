@@ -73,6 +73,7 @@ Json peaks_json(const BenchShape& shape) {
           {"avx2_dot_gops", shape.peaks->avx2_dot_gops},
           {"fma_zmm_gflops", shape.peaks->fma_zmm_gflops},
           {"fma_ymm_gflops", shape.peaks->fma_ymm_gflops},
+          {"bf16_zmm_gflops", shape.peaks->bf16_zmm_gflops},
           {"amx_bf16_gflops", shape.peaks->amx_bf16_gflops},
           {"read_gbps", shape.peaks->read_gbps}};
 }
