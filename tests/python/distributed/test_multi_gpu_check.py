@@ -40,3 +40,14 @@ def test_bad_arguments_and_too_few_gpus() -> None:
     ):
         done = subprocess.run([sys.executable, "-P", str(SCRIPT), *arguments], capture_output=True, text=True, timeout=120)
         assert done.returncode == status and text in done.stdout + done.stderr
+
+
+def test_the_bench_runs_and_refuses_too_few_gpus() -> None:
+    bench = SCRIPT.parents[1] / "gpu" / "run_multi_gpu_bench"
+    command = [sys.executable, "-P", str(bench), "--processes"]
+    done = subprocess.run([*command, "2", "--tiny"], capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    assert sum("MLP (128, 64)" in line for line in lines) == 2 and sum("tokens a process" in line for line in lines) == 2
+    done = subprocess.run([*command, "64"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and "GPUs here, 64 are needed" in done.stdout
