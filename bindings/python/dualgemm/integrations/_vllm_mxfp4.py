@@ -8,7 +8,7 @@ for that goes to the class that vLLM chose.
 Triton's kernels, which vLLM takes for gpt-oss on Hopper, stay by default: on an H100 ours need 0.87 to 0.96 of the time of its
 decode steps but 1.04 to 1.08 at prefill, and 1.1 GiB more of 11.8, since E4M3 scales of 16 take twice the bytes (scripts/engine_gpu,
 2026-11-28). So do vLLM's kernels for CPUs: on two cores of a Zen 5
-ours take 1.8, 1.3, 0.79 and 1.18 of their time at 1, 8, 64 and 512 tokens (bench/python/mxfp4_experts_cpu.py, 2026-11-28).
+ours take 1.0 to 1.2, 1.1, 0.73 and 1.17 of their time at 1, 8, 64 and 512 tokens (bench/python/mxfp4_experts_cpu.py, 2026-11-28).
 """
 
 from __future__ import annotations
