@@ -105,6 +105,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Any:
             if isinstance(layer, Merged):
                 layer.scheme.kernel.process_weights_after_loading(layer)
 
+    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")  # the user's stays
     loader = {"process_weights_after_loading": process_weights_after_loading}
     contents: dict[str, dict[str, Any]] = {
         "vllm.model_executor.kernels.linear.nvfp4.base": {"NvFp4LinearKernel": NvFp4LinearKernel},
@@ -284,6 +285,17 @@ def linear_layers(engine: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     plugin.register()
     plugin.register()
     return on
+
+
+def test_openmp_may_sleep_on_a_cpu(linear_layers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"
+    monkeypatch.delenv("OMP_WAIT_POLICY")
+    linear_layers.cpu = False
+    plugin.register()
+    assert "OMP_WAIT_POLICY" not in os.environ
+    linear_layers.cpu = True
+    plugin.register()
+    assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
 
 
 def _is_ours(kernel: Any) -> bool:
