@@ -95,11 +95,11 @@ def process_packed(original: Callable[..., Any], scheme: Any, layer: Any) -> Any
 def process_modelopt(original: Callable[..., Any], method: Any, layer: Any) -> Any:
     """Around ModelOpt's process_weights_after_loading(), where Marlin was chosen."""
     try:
-        if not method._moe_runner_backend.is_marlin():
-            return original(method, layer)
-        tensors = [getattr(layer, name).data for name in _NAMES]
-        factors = [getattr(layer, f"{name}_weight_scale_2").data for name in ("w13", "w2")]
-        reason = _take(layer, method.moe_runner_config, tensors, *factors)
+        reason: Optional[str] = "another backend than Marlin"
+        if method._moe_runner_backend.is_marlin():
+            tensors = [getattr(layer, name).data for name in _NAMES]
+            factors = [getattr(layer, f"{name}_weight_scale_2").data for name in ("w13", "w2")]
+            reason = _take(layer, method.moe_runner_config, tensors, *factors)
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
     if reason is not None:

@@ -7,8 +7,8 @@ for that goes to the class that vLLM chose.
 
 Triton's kernels, which vLLM takes for gpt-oss on Hopper, stay by default: on an H100 ours need 0.87 to 0.96 of the time of its
 decode steps but 1.04 to 1.08 at prefill, and 1.1 GiB more of 11.8, since E4M3 scales of 16 take twice the bytes (scripts/engine_gpu,
-2026-11-28). So do vLLM's kernels for CPUs: on two cores of a Zen 5
-ours take 1.0 to 1.2, 1.1, 0.73 and 1.17 of their time at 1, 8, 64 and 512 tokens (bench/python/mxfp4_experts_cpu.py, 2026-11-28).
+2026-11-28). So do vLLM's kernels for CPUs: on two cores of a Zen 5 ours take 1.0 to 1.2, 1.1, 0.73 and 1.17 of their time at 1, 8, 64
+and 512 tokens (bench/python/mxfp4_experts_cpu.py, 2026-11-28).
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _BEHIND, _BEHIND_IF_ASKED = ("MARLIN", "EMULATION"), ("CPU", "TRITON", "TRITON_U
 _NAMES = ("w13_weight", "w2_weight", "w13_weight_scale", "w2_weight_scale")
 
 
-def _ours(config: Any, weight_key: Any, activation_key: Any, instead: Any) -> Any:
+def _ours(config: Any, activation_key: Any, instead: Any) -> Any:
     """The class of experts for a layer, which remembers vLLM's; None where it does not fit, which is logged."""
-    reason = reason_against(config, weight_key, activation_key)
+    reason = reason_against(config, "mxfp4", activation_key)
     if reason is None:
         return type("DualGemmMxfp4Experts", (experts_class(is_cpu()),), {"instead": instead})
     _log.info("dualgemm: MXFP4 experts are left to vLLM: %s", reason)
@@ -66,17 +66,13 @@ def _selecting(
         except (NotImplementedError, ValueError) as error:
             failed = error
         if backend.value in _BEHIND or (backend.value in _BEHIND_IF_ASKED and takes_all()):
-            if ours := _ours(config, "mxfp4", activation_key, experts):
+            if ours := _ours(config, activation_key, experts):
                 return backend, ours
         if failed is not None:
             raise failed
         return backend, experts
 
     return select
-
-
-def _alphas(scales: Tensor) -> Tensor:
-    return scales.to(torch.float32).contiguous()
 
 
 def _set_up(method: Any, module: Any, layer: Any, tensors: dict[str, Tensor]) -> bool:
@@ -94,7 +90,8 @@ def _set_up(method: Any, module: Any, layer: Any, tensors: dict[str, Tensor]) ->
         return False
     for name, tensor in zip(_NAMES, (tensors["w13_weight"], tensors["w2_weight"], scales, down_scales)):
         setattr(layer, name, torch.nn.Parameter(tensor.data, requires_grad=False))
-    layer.dualgemm_alphas = [_alphas(first[:, 0]) if gated else None, _alphas(first[:, -1]), _alphas(down[:, 0])]
+    gate, up = first[:, 0].contiguous(), first[:, -1].contiguous()
+    layer.dualgemm_alphas = [gate if gated else None, up, down[:, 0].contiguous()]
     method.mxfp4_backend = module.Mxfp4MoeBackend.MARLIN  # whose configuration is one for 16-bit activations
     method.moe_quant_config = method.get_fused_moe_quant_config(layer)
     method.moe_kernel = module.make_mxfp4_moe_kernel(
@@ -105,8 +102,7 @@ def _set_up(method: Any, module: Any, layer: Any, tensors: dict[str, Tensor]) ->
         routing_tables=layer._expert_routing_tables(),
         layer=layer,
     )
-    experts = method.moe_kernel.fused_experts
-    experts.process_weights_after_loading(layer)
+    method.moe_kernel.fused_experts.process_weights_after_loading(layer)
     return True
 
 
@@ -127,7 +123,7 @@ def _making(original: Callable[..., Any], is_on: Callable[[], bool]) -> Callable
     def make(self: Any, moe: Any, *arguments: Any, **named: Any) -> None:
         original(self, moe, *arguments, **named)
         if is_on() and moe.moe_backend == "auto" and self.experts_cls.__name__ == "MarlinExperts":
-            self.experts_cls = _ours(moe, "mxfp4", None, self.experts_cls) or self.experts_cls
+            self.experts_cls = _ours(moe, None, self.experts_cls) or self.experts_cls
 
     return make
 

@@ -70,10 +70,8 @@ def _mark(result: Any, mlp: Any, *arguments: Any, **named: Any) -> None:
 def _reason_against(method: Any, layer: Any) -> Optional[str]:
     if getattr(getattr(method, "quant_config", None), "is_awq", False):
         return "AWQ's scales of activations"
-    codes, scales, factors = _loaded(layer)
-    if factors.numel() != 2:
-        return f"{factors.numel()} global scales"
-    return reason_against(codes, scales, layer.logical_widths)
+    count = _factors(layer).numel()
+    return f"{count} global scales" if count != 2 else reason_against(*_matrices(layer), layer.logical_widths)
 
 
 def _process(original: Callable[..., Any], method: Any, layer: Any) -> Any:
@@ -88,21 +86,25 @@ def _process(original: Callable[..., Any], method: Any, layer: Any) -> Any:
     if reason is not None:
         _log.info("dualgemm: an NVFP4 MLP left to SGLang: %s", reason)
         return original(method, layer)
-    layer.dualgemm_takes = True
+    layer.dualgemm_takes, layer.dualgemm_factors = True, _factors(layer)
     return None
 
 
-def _loaded(layer: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """Codes, scales and the two factors. compressed-tensors keeps divisors, under other names."""
-    # SGLang's parameters are subclasses for loading, which operators need not know.
-    if hasattr(layer, "weight_packed"):
-        return layer.weight_packed.data, layer.weight_scale.data, 1 / layer.weight_global_scale.data.float()
-    return layer.weight.data, layer.weight_scale.data, layer.weight_scale_2.data.float()
+def _matrices(layer: Any) -> tuple[Tensor, Tensor]:
+    """Codes and scales. SGLang's parameters are subclasses for loading, which operators need not know."""
+    codes = layer.weight_packed if hasattr(layer, "weight_packed") else layer.weight
+    return codes.data, layer.weight_scale.data
+
+
+def _factors(layer: Any) -> Tensor:
+    """Multipliers of gate and up. compressed-tensors keeps divisors."""
+    divisors = getattr(layer, "weight_global_scale", None)
+    return layer.weight_scale_2.data.float() if divisors is None else 1 / divisors.data.float()
 
 
 def _operands(layer: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    codes, scales, factors = _loaded(layer)
-    return codes, scales, factors[:1], factors[1:]
+    codes, scales = _matrices(layer)
+    return codes, scales, layer.dualgemm_factors[:1], layer.dualgemm_factors[1:]
 
 
 def _apply(original: Callable[..., Any], method: Any, layer: Any, x: Any, bias: Optional[Tensor] = None) -> Any:
