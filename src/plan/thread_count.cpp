@@ -14,9 +14,10 @@ double giga_ops_a_second(StrategyId strategy, Isa isa, DataType activation) noex
   if (strategy == StrategyId::kFp8) return isa == Isa::kScalar ? 2.0 : 40.0;
   switch (isa) {
     case Isa::kAmxBf16:
+      if (quantised_activation) return 400.0;
+      [[fallthrough]];
     case Isa::kAvx512Bf16:
       if (activation == DataType::kBF16) return 160.0;
-      if (quantised_activation && isa == Isa::kAmxBf16) return 400.0;
       [[fallthrough]];
     case Isa::kAvx512Vnni:
       return quantised_activation ? 250.0 : 80.0;

@@ -38,11 +38,9 @@ double measure::Peaks::*arithmetic_peak(Isa isa, DataType a_type) {
   if (isa == Isa::kAvx2)
     return int8 ? &measure::Peaks::avx2_dot_gops : &measure::Peaks::fma_ymm_gflops;
   if (isa == Isa::kAmxBf16 && int8) return &measure::Peaks::amx_bf16_gflops;
-  if (isa == Isa::kAmxBf16 || isa == Isa::kAvx512Bf16) {
-    if (a_type == DataType::kBF16) return &measure::Peaks::bf16_zmm_gflops;
-    return int8 ? &measure::Peaks::vnni_zmm_gops : &measure::Peaks::fma_zmm_gflops;
-  }
-  if (isa == Isa::kAvx512Vnni)
+  const bool pairs = isa == Isa::kAmxBf16 || isa == Isa::kAvx512Bf16;
+  if (pairs && a_type == DataType::kBF16) return &measure::Peaks::bf16_zmm_gflops;
+  if (pairs || isa == Isa::kAvx512Vnni)
     return int8 ? &measure::Peaks::vnni_zmm_gops : &measure::Peaks::fma_zmm_gflops;
   return nullptr;
 }
