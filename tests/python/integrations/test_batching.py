@@ -12,32 +12,13 @@ import pytest
 import torch
 
 from dualgemm.integrations import transformers as integration
+from models import saved_llama
 
 transformers = pytest.importorskip("transformers")
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 PROMPTS = [[1, 2, 3], [4, 5, 6, 7, 8, 9, 10], [11], list(range(12, 60)), [61, 62], [63] * 9]
 NEW = 6
-
-
-def saved(folder: Path) -> Path:
-    torch.manual_seed(3)
-    config = transformers.LlamaConfig(
-        hidden_size=256,
-        intermediate_size=512,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        vocab_size=128,
-        max_position_embeddings=512,
-        tie_word_embeddings=False,
-    )
-    model = transformers.LlamaForCausalLM(config)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.dim() > 1:
-                parameter.normal_(std=1.5 * parameter.shape[-1] ** -0.5)
-    model.to(torch.bfloat16).save_pretrained(folder)
-    return folder
+SIZES = dict(hidden_size=256, intermediate_size=512, vocab_size=128, max_position_embeddings=512)
 
 
 def tied(model: Any, prompt: list[int], answer: list[int]) -> bool:
@@ -56,7 +37,7 @@ def test_continuous_batching(tmp_path: Path, device: str) -> None:
         pytest.skip("a transformers without continuous batching")
     from transformers.generation.configuration_utils import ContinuousBatchingConfig
 
-    source, target = saved(tmp_path / "float"), tmp_path / "nvfp4"
+    source, target = saved_llama(tmp_path / "float", 3, torch.bfloat16, **SIZES), tmp_path / "nvfp4"
     command = [sys.executable, "-P", "-m", "dualgemm", "quantize", str(source), "--out", str(target)]
     subprocess.run([*command, "--convention", "compressed_tensors"], check=True, capture_output=True)
     model = integration.load(target, dtype=torch.bfloat16, device=device)

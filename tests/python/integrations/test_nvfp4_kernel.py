@@ -13,6 +13,7 @@ from torch import nn
 
 import dualgemm as dg
 from dualgemm.integrations import nvfp4_kernel as kernel
+from models import saved_llama
 
 transformers = pytest.importorskip("transformers")
 if not hasattr(transformers, "NVFP4Config"):
@@ -32,23 +33,7 @@ def ours(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def saved(folder: Path) -> Path:
-    torch.manual_seed(2)
-    config = transformers.LlamaConfig(
-        hidden_size=64,
-        intermediate_size=144,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        vocab_size=96,
-        tie_word_embeddings=False,
-    )
-    model = transformers.LlamaForCausalLM(config)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.dim() > 1:
-                parameter.normal_(std=1.5 * parameter.shape[-1] ** -0.5)
-    model.save_pretrained(folder)
-    return folder
+    return saved_llama(folder, 2, torch.float32, hidden_size=64, intermediate_size=144, vocab_size=96)
 
 
 def load(folder: Path, **named: Any) -> Any:
