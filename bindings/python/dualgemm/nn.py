@@ -26,6 +26,7 @@ from ._ungated import MLP, Experts
 from .weights import LinearWeights, Weights, check_container, quantized_weight
 
 _ops = torch.ops.dualgemm
+_glu_packed = _ops.glu_packed.default
 
 
 class _Gated(PackedModule):
@@ -57,10 +58,13 @@ class _Gated(PackedModule):
         super().__init__(shape, bias=bias, input_dtype=input_dtype, input_scale=input_scale, device=device)
         parse("activation", activation)
         self.activation = activation
-        self._act = {"activation": activation, "act_alpha": act_alpha, "act_beta": act_beta, "act_limit": act_limit}
+        given = {"act_alpha": act_alpha, "act_beta": act_beta, "act_limit": act_limit}
+        self._act = {"activation": activation} | {name: value for name, value in given.items() if value is not None}
+        self._named = {} if self._act == {"activation": "silu"} else self._act  # what operators do not take anyway
 
     def _factors(self, row_scale: Optional[Tensor]) -> tuple[Optional[Tensor], ...]:
-        return self.alpha_gate, self.alpha_up, row_scale, self.bias_gate, self.bias_up
+        buffers = self._buffers
+        return buffers["alpha_gate"], buffers["alpha_up"], row_scale, buffers["bias_gate"], buffers["bias_up"]
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, {self.activation}"
@@ -199,7 +203,8 @@ class GatedMLP(_Gated):
             )
             return down.product(codes, d_scales, None, x.dtype)
         if packed is not None:
-            h = call(_ops.glu_packed, rows, scales, packed, n, 1, *factors, out_dtype=x.dtype, **self._act)
+            named = self._named if rows.dtype == x.dtype else {"out_dtype": x.dtype, **self._named}
+            h = call(_glu_packed, rows, scales, packed, n, 1, *factors, **named)
         else:
             h = call(_ops.glu, rows, scales, gate, gate_scales, up, up_scales, *factors, out_dtype=x.dtype, **self._act)
         result = down(h)

@@ -19,6 +19,7 @@ from .._errors import InvalidArgument, Unsupported
 from .._modules import NVFP4Linear, PackedModule
 from .._operands import activation_kind
 from .._quantized import QuantizedTensor, call, quantize, unswizzle_scales
+from ._symmetric import summed
 from ._wire import from_bytes, to_bytes
 
 _CHUNKS = 4
@@ -93,13 +94,11 @@ def _reduce_scatter(summand: Tensor, mesh: DeviceMesh) -> _UnderWay:
 
 
 def _all_reduced(summand: Tensor, mesh: DeviceMesh) -> Tensor:
-    """``summand`` itself is overwritten."""
+    """``summand`` itself may be overwritten."""
     if torch.compiler.is_compiling():
         waited: Tensor = collectives.wait_tensor(collectives.all_reduce(summand, "sum", mesh))
         return waited
-    total = summand.contiguous()
-    dist.all_reduce(total, group=mesh.get_group())
-    return total
+    return summed(summand.contiguous(), mesh.get_group())
 
 
 def _shard(x: Tensor, dim: int, mesh: DeviceMesh) -> Tensor:

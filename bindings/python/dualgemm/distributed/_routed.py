@@ -14,6 +14,7 @@ from .._errors import InvalidArgument, Unsupported
 from .._operators import refuse_grad, tensor
 from .._routing import check_router
 from ._experts import _exchange
+from ._symmetric import summed
 
 _REFUSED = -1
 """In the place of a process's number of rows: it refused its arguments."""
@@ -52,6 +53,20 @@ def _message(*parts: Tensor) -> list[Tensor]:
         part.view(torch.uint8) if len(part) else part.new_empty((0, part.shape[1] * part.element_size()), dtype=torch.uint8)
         for part in parts
     ]
+
+
+def _gathered(parts: list[Tensor], world: int, group: Any) -> list[Tensor]:
+    """Each one's rows of all processes; on GPUs in one launch."""
+    sources = [part.contiguous() for part in parts]
+    wholes = [part.new_empty((world * part.shape[0], *part.shape[1:])) for part in sources]
+    if sources[0].is_cuda and (coalescing := getattr(dist, "_coalescing_manager", None)):
+        with coalescing(group):
+            for whole, source in zip(wholes, sources):
+                dist.all_gather_into_tensor(whole, source, group=group)
+        return wholes
+    for whole, source in zip(wholes, sources):
+        dist.all_gather_into_tensor(whole, source, group=group)
+    return wholes
 
 
 class GatedExpertsParallel(nn.Module):
@@ -140,9 +155,7 @@ class GatedExpertsParallel(nn.Module):
         if self.replicated or self.world == 1:
             ids, weights = self._checked(x, topk_ids, topk_weights)
             y = self._step(x, ids, weights)
-            if self.world > 1:
-                dist.all_reduce(y, group=self.group)
-            return y
+            return summed(y, self.group) if self.world > 1 else y
         if tokens is not None:
             ids, weights = self._checked(x, topk_ids, topk_weights)
             if x.shape[0] > tokens:
@@ -181,16 +194,12 @@ class GatedExpertsParallel(nn.Module):
         return counts.tolist()
 
     def _gather(self, x: Tensor, ids: Tensor, weights: Tensor, tokens: int) -> Tensor:
-        own, top_k = x.shape[0], ids.shape[1]
-        router = torch.cat(_message(ids.to(torch.int32), weights.to(torch.float32)), 1)
+        own = x.shape[0]
+        parts = [x, ids.to(torch.int32), weights.to(torch.float32)]
         if own < tokens:
-            x = nn.functional.pad(x, (0, 0, 0, tokens - own))
-            router = nn.functional.pad(router, (0, 0, 0, tokens - own), value=255)  # ids of -1
-        rows, routers = (one.new_empty((self.world * tokens, one.shape[1])) for one in (x, router))
-        dist.all_gather_into_tensor(rows, x.contiguous(), group=self.group)
-        dist.all_gather_into_tensor(routers, router, group=self.group)
-        ids, weights = (part.contiguous() for part in routers.split(4 * top_k, 1))
-        partial = self._step(rows, ids.view(torch.int32), weights.view(torch.float32))
+            fills = (0, -1, 0)  # an id of -1 is that of no expert
+            parts = [nn.functional.pad(part, (0, 0, 0, tokens - own), value=fill) for part, fill in zip(parts, fills)]
+        partial = self._step(*_gathered(parts, self.world, self.group))
         y = partial.new_empty((tokens, partial.shape[1]))
         dist.reduce_scatter_tensor(y, partial, group=self.group)
         return y[:own]
