@@ -442,7 +442,7 @@ class NVFP4Linear(PackedModule):
         factors = (self._buffers["alpha"], self._buffers["bias"], None, row_scale)
         n, layers = self.shape.n, self.shape.layers
         # An argument by name costs the host 1 us: those that are the operator's own are left out.
-        named = {} if x.dtype == out_dtype else {"out_dtype": out_dtype}
+        named: dict[str, Any] = {} if x.dtype == out_dtype else {"out_dtype": out_dtype}
         if activation != "identity":
             named["activation"] = activation
         result: Tensor = call(_linear, x, x_scales, codes, scales, packed, n, layers, None, None, masked_m, *factors, **named)

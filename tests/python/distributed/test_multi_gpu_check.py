@@ -6,9 +6,14 @@ import pathlib
 import runpy
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 import torch
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor.parallel import parallelize_module
+
+from dualgemm.distributed import GatedMLPParallel
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[3] / "scripts" / "check" / "multi_gpu_check"
 
@@ -33,6 +38,25 @@ def test_a_row_of_another_expert_fails() -> None:
         functions["close"]("one row", experts(x, other, weights), y, 2)
 
 
+def _one_fails(rank: int, device: Any) -> None:
+    functions = runpy.run_path(str(SCRIPT))
+    draw = {"seed": 4, "hidden": 64, "n": 64, "bias": False, "nvfp4_down": False}
+    mlp = functions["mlp_of"](draw, device)
+    parallelize_module(mlp, init_device_mesh("cpu", (2,)), GatedMLPParallel())
+    if rank == 1:
+        raise RuntimeError("no more memory in this process")
+    with torch.no_grad():
+        mlp(torch.randn(3, 64).to(torch.bfloat16))
+
+
+def test_a_process_that_fails_ends_the_others(monkeypatch: Any) -> None:
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    import ranks
+
+    (_, waited), (_, failed) = ranks.run(_one_fails, (), 2, "gloo", 10)
+    assert "no more memory in this process" in failed and "all_reduce" in waited
+
+
 def test_bad_arguments_and_too_few_gpus() -> None:
     for arguments, status, text in (
         (["--processes", "1"], 2, "--processes: must be at least 2"),
@@ -48,6 +72,9 @@ def test_the_bench_runs_and_refuses_too_few_gpus() -> None:
     done = subprocess.run([*command, "2", "--tiny"], capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
-    assert sum("MLP (128, 64)" in line for line in lines) == 2 and sum("tokens a process" in line for line in lines) == 2
+    assert (
+        sum(line.startswith("| (128, 64) | ") for line in lines) == 2
+        and sum(line.startswith("| tiny | ") for line in lines) == 2
+    )
     done = subprocess.run([*command, "64"], capture_output=True, text=True, timeout=120)
     assert done.returncode == 1 and "GPUs here, 64 are needed" in done.stdout

@@ -235,4 +235,41 @@ def test_refuses(processes: Any) -> None:
 
 
 def test_shows_itself() -> None:
-    assert repr(GatedMLPParallel(sequence_parallel=True)) == "GatedMLPParallel(sequence_parallel=True, overlap=True)"
+    assert repr(GatedMLPParallel(sequence_parallel=True)) == "GatedMLPParallel(sequence_parallel=True, overlap=False)"
+
+
+def _disagree(rank: int, world: int, what: str) -> None:
+    mesh = init_device_mesh("cpu", (world,))
+    style = GatedMLPParallel()
+    kw: dict[str, Any] = {}
+    own = rule = ""
+    if what == "shape" and rank == 1:
+        kw["intermediate"] = 2 * INTERMEDIATE
+    elif what == "down":
+        kw["nvfp4_down"] = rank == 1
+    elif what == "bias":
+        kw["bias"] = rank == 0
+    elif what == "style":
+        style = GatedMLPParallel(sequence_parallel=rank == 1)
+    module: Any = Gated(HIDDEN, kw.pop("intermediate", INTERMEDIATE), **kw)
+    if what == "shape":
+        rule = r"module.gate_codes.shape: \(96, 32\) in process 0, \(192, 32\) in process 1; must be the same"
+    elif what == "down":
+        rule = "module.down: Linear, 96 columns in process 0, Nvfp4Down, 96 columns in process 1; must be the same"
+    elif what == "bias":
+        rule = "module.down.bias: True in process 0, False in process 1"
+    elif what == "style":
+        rule = "style: GatedMLPParallel.sequence_parallel=False.* in process 0, .*True.* in process 1"
+    else:
+        rule, own = "module: refused in process 1: module.gate_codes: shape", r"module.gate_codes: shape \[95, 32\]; must be"
+        if rank == 1:
+            module.gate_codes = module.gate_codes[:-1]
+    before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
+    with pytest.raises(dualgemm.InvalidArgument, match=own if own and rank == 1 else rule):
+        parallelize_module(nn.Sequential(module), mesh, {"0": style})
+    assert all(torch.equal(before[name].view(torch.uint8), one.view(torch.uint8)) for name, one in module.state_dict().items())
+
+
+@pytest.mark.parametrize("what", ["shape", "down", "bias", "style", "refused"])
+def test_every_process_refuses_what_does_not_agree(processes: Any, what: str) -> None:
+    processes(2).run(_disagree, what)

@@ -151,3 +151,29 @@ def _wrong_rows(rank: int, world: int) -> None:
 
 def test_refuses_rows(processes: Any) -> None:
     processes(2).run(_wrong_rows)
+
+
+def _other_k(rank: int, world: int) -> None:
+    part = GatedExpertsParallel(experts_of([2 * rank, 2 * rank + 1]))
+    x, ids, weights = rows_of(rank, 4, 4)
+    with pytest.raises(dg.InvalidArgument, match=r"topk_ids.shape\[1\]: 2 in process 0, 3 in process 1; must be the same"):
+        part(x, ids[:, : 2 + rank].contiguous(), weights[:, : 2 + rank].contiguous())
+    with torch.no_grad():
+        part(x, ids, weights)
+
+
+def test_another_number_of_ids(processes: Any) -> None:
+    processes(2).run(_other_k)
+
+
+def test_way_is_chosen_by_what_an_exchange_saves() -> None:
+    """Two processes and 8 experts a row: nearly every row goes to both. 32 processes: a fourth of them."""
+    part = GatedExpertsParallel(experts_of([0, 1]))
+    part.hidden_size = 7168
+    x = torch.empty(0, 7168, dtype=torch.bfloat16)
+    limits = {}
+    for part.world in (2, 8, 32):
+        limits[part.world] = part._gather_limit(x, 8)
+    assert limits[2] == 2**30 // (7168 * 2 * 2)  # what is gathered at most
+    row = 2 * 7168 * 2
+    assert limits[8] == int((200 << 20) / (row * 7 * (7 / 8) ** 8)) and limits[32] < limits[8] < limits[2]

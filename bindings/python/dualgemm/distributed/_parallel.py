@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
 import torch
-import torch.distributed as dist
-import torch.distributed._functional_collectives as collectives
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Replicate, Shard
 from torch.distributed.tensor.parallel import ParallelStyle
 
 from .. import _container as container
-from .._errors import InvalidArgument, Unsupported
+from .._errors import DualGemmError, InvalidArgument, Unsupported
 from .._modules import NVFP4Linear, PackedModule
 from .._operands import activation_kind
 from .._quantized import QuantizedTensor, call, quantize, unswizzle_scales
-from ._symmetric import summed
-from ._wire import from_bytes, to_bytes
+from ._agreement import must_agree, told
+from ._collectives import all_reduced, gather, reduce_scatter
 
 _CHUNKS = 4
-"""Into how many chunks a rank's rows are divided where overlap is wanted; not tuned."""
+"""Into how many chunks a rank's rows are divided where overlap is wanted. On two H200 (docs/performance/h200_distributed.md) that
+is slower up to 256 rows in all by half and more, at 4096 of (14336, 4096) by a tenth, and faster by 2 % at those of (28672, 8192)."""
 _BUFFERS = ("gate_codes", "gate_scales", "up_codes", "up_scales")
 _ALL_OF_N = ("bias_gate", "bias_up")
+
+
+_AGREED = {"style": "style", "shape": "module.gate_codes.shape", "down": "module.down", "bias": "module.down.bias"}
+"""In what processes must not differ, and what an error calls it."""
 
 
 class RowParallelLinear(nn.Module):
@@ -60,47 +63,6 @@ def _with_bias(down: Any, total: Tensor) -> Tensor:
     return total if bias is None else total + bias.to(total.dtype)
 
 
-class _UnderWay(NamedTuple):
-    """A collective that was begun. Plain ones: the functional ones, with wrappers around their results, cost the host more than
-    a small MLP's kernels. torch.compile traces these alone."""
-
-    result: Tensor
-    source: Tensor
-    """Kept until it has been read."""
-    work: Any
-
-    def wait(self) -> Tensor:
-        if self.work is None:
-            waited: Tensor = collectives.wait_tensor(self.result)
-            return waited
-        self.work.wait()
-        return self.result
-
-
-def _gather(part: Tensor, mesh: DeviceMesh) -> _UnderWay:
-    source = part.contiguous()
-    if torch.compiler.is_compiling():
-        return _UnderWay(collectives.all_gather_tensor(source, 0, mesh), source, None)
-    whole = source.new_empty((mesh.size() * source.shape[0], *source.shape[1:]))
-    return _UnderWay(whole, source, dist.all_gather_into_tensor(whole, source, group=mesh.get_group(), async_op=True))
-
-
-def _reduce_scatter(summand: Tensor, mesh: DeviceMesh) -> _UnderWay:
-    source = summand.contiguous()
-    if torch.compiler.is_compiling():
-        return _UnderWay(collectives.reduce_scatter_tensor(source, "sum", 0, mesh), source, None)
-    part = source.new_empty((source.shape[0] // mesh.size(), *source.shape[1:]))
-    return _UnderWay(part, source, dist.reduce_scatter_tensor(part, source, group=mesh.get_group(), async_op=True))
-
-
-def _all_reduced(summand: Tensor, mesh: DeviceMesh) -> Tensor:
-    """``summand`` itself may be overwritten."""
-    if torch.compiler.is_compiling():
-        waited: Tensor = collectives.wait_tensor(collectives.all_reduce(summand, "sum", mesh))
-        return waited
-    return summed(summand.contiguous(), mesh.get_group())
-
-
 def _shard(x: Tensor, dim: int, mesh: DeviceMesh) -> Tensor:
     """A copy, so that the whole can be freed."""
     size = x.shape[dim] // mesh.size()
@@ -128,8 +90,9 @@ class GatedMLPParallel(ParallelStyle):
     value and 4 a row, whatever the module's input_dtype: activations are NVFP4 then, each row with a global scale of its own,
     or all with the module's input_scale. A finalize() afterwards packs gate and up for NVFP4 whatever its a_dtype, and down for
     a_dtype (torch.uint8, as None: bfloat16). The results are reduce-scattered.
-    overlap: in chunks, so that gathers and reductions go on while other chunks are multiplied; what that gains has not been
-    measured. batch_invariant of the module makes a row's product independent of the chunk that it is in.
+    overlap: in chunks, so that gathers and reductions go on while other chunks are multiplied; for large M and slow links: on
+    two H200 it gained 2 % at M = 4096 of (28672, 8192), and lost elsewhere. batch_invariant of the module makes a row's product
+    independent of the chunk that it is in.
 
     An NVFP4Linear that quantises its rows without a static scale finds their global scales in this rank's columns.
 
@@ -137,7 +100,7 @@ class GatedMLPParallel(ParallelStyle):
     down's partial sums are exact.
     """
 
-    def __init__(self, *, sequence_parallel: bool = False, overlap: bool = True) -> None:
+    def __init__(self, *, sequence_parallel: bool = False, overlap: bool = False) -> None:
         self.sequence_parallel = sequence_parallel
         self.overlap = overlap
 
@@ -145,7 +108,7 @@ class GatedMLPParallel(ParallelStyle):
         return f"{type(self).__name__}(sequence_parallel={self.sequence_parallel}, overlap={self.overlap})"
 
     def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
-        _check(module, device_mesh)
+        _check_everywhere(module, device_mesh, {"style": repr(self)})
         for codes, scales in (("gate_codes", "gate_scales"), ("up_codes", "up_scales")):
             linear = _linear_scales(getattr(module, scales), getattr(module, codes))
             setattr(module, codes, _shard(getattr(module, codes), 0, device_mesh))
@@ -169,9 +132,35 @@ class GatedMLPParallel(ParallelStyle):
         return module
 
 
-def _check(module: nn.Module, mesh: DeviceMesh) -> None:
+def _check_everywhere(module: nn.Module, mesh: DeviceMesh, mine: dict[str, Any]) -> None:
+    """Refuses in every process what one of them refuses, and in what they differ."""
     if mesh.ndim != 1:
         raise InvalidArgument("device_mesh", f"{mesh.ndim} dimensions", "must have one; take a part of it by its name")
+    refused: Optional[DualGemmError] = None
+    try:
+        _check(module, mesh)
+        mine = mine | _described(module)
+    except DualGemmError as error:
+        refused = error
+    said = told(mesh.get_group(), mine | {"refused": None if refused is None else str(refused)})
+    if refused is not None:
+        raise refused
+    for rank, one in enumerate(said):
+        if one["refused"] is not None:
+            raise InvalidArgument("module", f"refused in process {rank}: {one['refused']}", "must fit in every process")
+    must_agree(_AGREED, said)
+
+
+def _described(module: Any) -> dict[str, Any]:
+    down = module.down
+    return {
+        "shape": tuple(module.gate_codes.shape),
+        "down": f"{type(down).__name__}, {down.in_features} columns",
+        "bias": getattr(down, "bias", None) is not None,
+    }
+
+
+def _check(module: nn.Module, mesh: DeviceMesh) -> None:
     name = type(module).__name__
     missing = [buffer for buffer in _BUFFERS if not isinstance(getattr(module, buffer, None), Tensor)]
     if missing:
@@ -199,7 +188,7 @@ def _check(module: nn.Module, mesh: DeviceMesh) -> None:
 
 def _forward_replicated(module: Any, forward: Callable[[Tensor], Tensor], mesh: DeviceMesh, x: Tensor) -> Tensor:
     local = x.redistribute(mesh, [Replicate()]).to_local() if isinstance(x, DTensor) else x
-    result = _with_bias(module.down, _all_reduced(forward(local), mesh))
+    result = _with_bias(module.down, all_reduced(forward(local), mesh))
     return DTensor.from_local(result, mesh, [Replicate()], run_check=False) if isinstance(x, DTensor) else result
 
 
@@ -224,17 +213,24 @@ def _product_of_rows(module: Any, mesh: DeviceMesh, chunks: int, x: Tensor) -> T
     rows = x.reshape(-1, x.shape[-1])
     # A static scale is a factor of the alphas already.
     static = getattr(module, "input_scale", None)
-    message = to_bytes(quantize(rows, global_scale=static, per_row=static is None))
-    # The collectives are under way when they return. Chunk by chunk, each rank's rows stay together.
-    gathers = [_gather(part, mesh) for part in message.chunk(chunks)]
+    a = quantize(rows, global_scale=static, per_row=static is None)
+    parts = [a.codes.view(torch.uint8), a.scales.view(torch.uint8)]  # not every backend moves every dtype
+    if static is None:
+        parts.append(a.global_scale.reshape(-1))
+    # Chunk by chunk, each rank's rows stay together.
+    overlap = chunks > 1
+    pieces = list(zip(*(part.chunk(chunks) for part in parts))) if overlap else [parts]
+    gathers = [gather(list(piece), mesh, begin=overlap) for piece in pieces]
     sums = []
-    for gather in gathers:
-        a = from_bytes(gather.wait(), torch.uint8, torch.float8_e4m3fn)
+    for one in gathers:
+        codes, scales, *factor = one.wait()
+        a = QuantizedTensor(codes, scales.view(torch.float8_e4m3fn), factor[0] if factor else a.global_scale)
         wide = _rows_of_down(module.down, x.dtype)
-        hidden = _hidden(module, a, a.global_scale if static is None else None, wide)
+        hidden = _hidden(module, a, a.global_scale if factor else None, wide)
         part = module.down(hidden) if wide == x.dtype else module.down.product(hidden, None, None, x.dtype)
-        sums.append(_reduce_scatter(part, mesh))
-    total = torch.cat([part.wait() for part in sums])
+        sums.append(reduce_scatter(part, mesh, begin=overlap))
+    done = [one.wait()[0] for one in sums]
+    total = torch.cat(done) if overlap else done[0]
     return _with_bias(module.down, total).reshape(*x.shape[:-1], total.shape[-1])
 
 

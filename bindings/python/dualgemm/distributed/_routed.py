@@ -13,9 +13,19 @@ from torch.distributed.device_mesh import DeviceMesh
 from .._errors import InvalidArgument, Unsupported
 from .._operators import refuse_grad, tensor
 from .._routing import check_router
+from ._agreement import must_agree, told
+from ._collectives import all_reduced, gather, reduce_scatter
 from ._experts import _exchange
-from ._symmetric import summed
 
+_AGREED = {
+    "hidden_size": "experts.hidden_size",
+    "intermediate_size": "experts.intermediate_size",
+    "weights": "experts.weights",
+    "router_weight_on_input": "experts.router_weight_on_input",
+    "replicated": "replicated",
+    "gather_up_to": "gather_up_to",
+}
+"""In what processes must not differ, and what an error calls it."""
 _REFUSED = -1
 """In the place of a process's number of rows: it refused its arguments."""
 
@@ -26,15 +36,6 @@ def _group_of(group: Any) -> Any:
     if group.ndim != 1:
         raise InvalidArgument("group", f"a mesh of {group.ndim} dimensions", "must have one; take a part of it by its name")
     return group.get_group()
-
-
-def _told(group: Any, mine: dict[str, Any]) -> list[dict[str, Any]]:
-    """What each process says of itself."""
-    if not dist.is_initialized():
-        return [mine]
-    told: list[Any] = [None] * dist.get_world_size(group)
-    dist.all_gather_object(told, mine, group=group)
-    return told
 
 
 def _format_of(experts: nn.Module) -> str:
@@ -55,20 +56,6 @@ def _message(*parts: Tensor) -> list[Tensor]:
     ]
 
 
-def _gathered(parts: list[Tensor], world: int, group: Any) -> list[Tensor]:
-    """Each one's rows of all processes; on GPUs in one launch."""
-    sources = [part.contiguous() for part in parts]
-    wholes = [part.new_empty((world * part.shape[0], *part.shape[1:])) for part in sources]
-    if sources[0].is_cuda and (coalescing := getattr(dist, "_coalescing_manager", None)):
-        with coalescing(group):
-            for whole, source in zip(wholes, sources):
-                dist.all_gather_into_tensor(whole, source, group=group)
-        return wholes
-    for whole, source in zip(wholes, sources):
-        dist.all_gather_into_tensor(whole, source, group=group)
-    return wholes
-
-
 class GatedExpertsParallel(nn.Module):
     """GatedExperts or Experts of which every process has a part.
 
@@ -85,11 +72,12 @@ class GatedExpertsParallel(nn.Module):
     - gather: rows, ids and weights of all come to all; each computes what its experts make of them, and the sums are
       reduce-scattered. Every process must bring equally many: fewer are filled up with rows of no expert.
     - exchange: each row goes once to every process that has some of its experts, and the sums come back. Processes tell each
-      other how many, which on CUDA the host waits for: not in a CUDA graph.
+      other how many, which on CUDA the host waits for, 1 ms in all: not in a CUDA graph.
 
     forward(tokens=T): gather, T rows of each process, promised to be the same everywhere: nothing waits, and a CUDA graph may
     hold it. tokens=None: the processes tell each other how many rows they bring (the host waits), and gather up to
-    ``gather_up_to``, by default GATHER_UP_TO, else exchange.
+    ``gather_up_to`` rows of each; None: as long as exchanging would save less of the wire's time than it costs, and the rows of
+    all fit in GATHERED_BYTES.
 
     A row's sum over the experts of one process is added in float32 in the order of its ids and rounded to x's dtype; the
     processes' sums are added as collectives do it (gather, replicated: in x's dtype) or in float32 in the order of the
@@ -98,9 +86,10 @@ class GatedExpertsParallel(nn.Module):
     Built in every process at once: they compare what they have, and InvalidArgument names in all of them what does not fit.
     """
 
-    GATHER_UP_TO = 256
-    """By bytes: gathered rows cross the wire (processes - 1) times, exchanged ones at most as often as they have experts; not
-    measured."""
+    SAVED_BYTES = 200 << 20
+    """That a process does not send in 1 ms, what an exchange costs the host (0.8 to 1.3 ms more than the gather on two H200,
+    docs/performance/h200_distributed.md), at 200 GB/s."""
+    GATHERED_BYTES = 1 << 30
 
     expert_map: Tensor
     _owner: Tensor
@@ -112,7 +101,7 @@ class GatedExpertsParallel(nn.Module):
         *,
         expert_ids: Optional[Sequence[int]] = None,
         replicated: bool = False,
-        gather_up_to: int = GATHER_UP_TO,
+        gather_up_to: Optional[int] = None,
     ) -> None:
         super().__init__()
         self.group = _group_of(group)
@@ -128,11 +117,11 @@ class GatedExpertsParallel(nn.Module):
             "count": count,
             "ids": None if expert_ids is None else [int(one) for one in expert_ids],
         }
-        told = _told(self.group, mine)
+        said = told(self.group, mine)
         self.rank = dist.get_rank(self.group) if dist.is_initialized() else 0
-        self.world = len(told)
+        self.world = len(said)
         self.hidden_size: int = mine["hidden_size"]
-        owner = _owners(told)
+        owner = _owners(said)
         self.num_experts = len(owner)
         places = torch.full((len(owner),), -1, dtype=torch.int32)
         for expert, (rank, place) in enumerate(owner):
@@ -155,7 +144,7 @@ class GatedExpertsParallel(nn.Module):
         if self.replicated or self.world == 1:
             ids, weights = self._checked(x, topk_ids, topk_weights)
             y = self._step(x, ids, weights)
-            return summed(y, self.group) if self.world > 1 else y
+            return all_reduced(y, self.group) if self.world > 1 else y
         if tokens is not None:
             ids, weights = self._checked(x, topk_ids, topk_weights)
             if x.shape[0] > tokens:
@@ -168,13 +157,15 @@ class GatedExpertsParallel(nn.Module):
         except Exception:
             self._counts(x, _REFUSED)
             raise
-        counts = self._counts(x, x.shape[0])
+        counts, top_ks = self._counts(x, x.shape[0], ids.shape[1])
         if _REFUSED in counts:
             raise InvalidArgument("x", f"refused in process {counts.index(_REFUSED)}", "must fit in every process")
+        must_agree({"k": "topk_ids.shape[1]"}, [{"k": one} for one in top_ks])
         most = max(counts)
         if most == 0:
             return torch.empty_like(x)
-        if most <= self.gather_up_to:
+        limit = self._gather_limit(x, ids.shape[1]) if self.gather_up_to is None else self.gather_up_to
+        if most <= limit:
             return self._gather(x, ids, weights, most)
         return self._exchanged(x, ids, weights)
 
@@ -187,11 +178,19 @@ class GatedExpertsParallel(nn.Module):
         y: Tensor = self.experts(x, ids, weights, self.expert_map)
         return y
 
-    def _counts(self, x: Tensor, rows: int) -> list[int]:
-        own = torch.tensor([rows], dtype=torch.int64, device=x.device)
-        counts = own.new_empty(self.world)
+    def _counts(self, x: Tensor, rows: int, top_k: int = 0) -> tuple[list[int], list[int]]:
+        own = torch.tensor([rows, top_k], dtype=torch.int64, device=x.device)
+        counts = own.new_empty(2 * self.world)
         dist.all_gather_into_tensor(counts, own, group=self.group)
-        return counts.tolist()
+        everybody: list[int] = counts.tolist()
+        return everybody[::2], everybody[1::2]
+
+    def _gather_limit(self, x: Tensor, top_k: int) -> int:
+        """Rows of each process that are better gathered, by the wire: an exchanged row goes to each of the others with the
+        chance that it has one of the row's experts, a gathered one to all, and as much comes back."""
+        row = self.hidden_size * x.element_size()
+        saved = 2 * row * (self.world - 1) * (1 - 1 / self.world) ** top_k
+        return int(min(self.SAVED_BYTES / saved, self.GATHERED_BYTES / (row * self.world)))
 
     def _gather(self, x: Tensor, ids: Tensor, weights: Tensor, tokens: int) -> Tensor:
         own = x.shape[0]
@@ -199,9 +198,8 @@ class GatedExpertsParallel(nn.Module):
         if own < tokens:
             fills = (0, -1, 0)  # an id of -1 is that of no expert
             parts = [nn.functional.pad(part, (0, 0, 0, tokens - own), value=fill) for part, fill in zip(parts, fills)]
-        partial = self._step(*_gathered(parts, self.world, self.group))
-        y = partial.new_empty((tokens, partial.shape[1]))
-        dist.reduce_scatter_tensor(y, partial, group=self.group)
+        partial = self._step(*gather(parts, self.group).wait())
+        (y,) = reduce_scatter(partial, self.group).wait()
         return y[:own]
 
     def _exchanged(self, x: Tensor, ids: Tensor, weights: Tensor) -> Tensor:
@@ -227,18 +225,12 @@ class GatedExpertsParallel(nn.Module):
         return y.to(x.dtype)
 
 
-def _owners(told: list[dict[str, Any]]) -> list[tuple[int, int]]:
+def _owners(said: list[dict[str, Any]]) -> list[tuple[int, int]]:
     """The process and the place there of each expert. InvalidArgument, in every process the same, where they do not agree."""
-    for name in ("hidden_size", "intermediate_size", "weights", "router_weight_on_input", "replicated", "gather_up_to"):
-        said = [one[name] for one in told]
-        if len(set(said)) > 1:
-            shown = ", ".join(f"{value} in process {rank}" for rank, value in enumerate(said))
-            raise InvalidArgument(
-                f"experts.{name}" if name != "gather_up_to" else name, shown, "must be the same in every process"
-            )
+    must_agree(_AGREED, said)
     owner: dict[int, tuple[int, int]] = {}
     first = 0
-    for rank, one in enumerate(told):
+    for rank, one in enumerate(said):
         ids = list(range(first, first + one["count"])) if one["ids"] is None else one["ids"]
         first += one["count"]
         if len(ids) != one["count"]:

@@ -12,6 +12,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from ._agreement import told
+
 _log = logging.getLogger("dualgemm")
 
 LIMIT_BYTES = 8 << 20
@@ -89,33 +91,27 @@ def summed(summand: Tensor, group: Any) -> Tensor:
 
 
 def _set_up(group: Any, device: torch.device) -> Optional[SymmetricSums]:
-    told = _told(group, (os.environ.get(_SWITCH, "1"), platform.node(), device.index))
-    reason = _first(_told(group, _why_not(told)))
+    places = told(group, (os.environ.get(_SWITCH, "1"), platform.node(), device.index))
+    reason = _first(told(group, _why_not(places)))
     made = None
     if reason is None:
         try:
             made = SymmetricSums(group, device)
         except Exception as error:  # of torch's private modules, of drivers, of containers: whatever it is, NCCL goes on
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        reason = _first(_told(group, reason))
+        reason = _first(told(group, reason))
     if reason is None:
         return made
     _log.warning("dualgemm: sums of small rows go through NCCL, without symmetric memory: %s", reason)
     return None
 
 
-def _told(group: Any, mine: Any) -> list[Any]:
-    told: list[Any] = [None] * group.size()
-    dist.all_gather_object(told, mine, group=group)
-    return told
-
-
 def _first(reasons: list[Optional[str]]) -> Optional[str]:
     return next((one for one in reasons if one is not None), None)
 
 
-def _why_not(told: list[tuple[str, str, int]]) -> Optional[str]:
-    switches, hosts, devices = zip(*told)
+def _why_not(places: list[tuple[str, str, int]]) -> Optional[str]:
+    switches, hosts, devices = zip(*places)
     if "0" in switches:
         return f"{_SWITCH}=0 in process {switches.index('0')} of the group"
     if len(set(hosts)) > 1:
