@@ -76,5 +76,10 @@ def test_the_bench_runs_and_refuses_too_few_gpus() -> None:
         sum(line.startswith("| (128, 64) | ") for line in lines) == 2
         and sum(line.startswith("| tiny | ") for line in lines) == 2
     )
+    page = SCRIPT.parents[2] / "docs" / "performance" / "h200_distributed.md"
+    earlier = [sys.executable, "-P", str(bench), "--from", str(page.with_suffix(".json")), "--predict", "4", "8"]
+    done = subprocess.run(earlier, capture_output=True, text=True, timeout=120)
+    rows, on_page = ([line for line in text.splitlines() if line.startswith("|")] for text in (done.stdout, page.read_text()))
+    assert len(rows) > 40 and rows == on_page, done.stderr
     done = subprocess.run([*command, "64"], capture_output=True, text=True, timeout=120)
     assert done.returncode == 1 and "GPUs here, 64 are needed" in done.stdout

@@ -18,11 +18,8 @@ from .._modules import NVFP4Linear, PackedModule
 from .._operands import activation_kind
 from .._quantized import QuantizedTensor, call, quantize, unswizzle_scales
 from ._agreement import must_agree, told
-from ._collectives import all_reduced, gather, reduce_scatter
+from ._collectives import all_reduced, gathered, reduce_scattered
 
-_CHUNKS = 4
-"""Into how many chunks a rank's rows are divided where overlap is wanted. On two H200 (docs/performance/h200_distributed.md) that
-is slower up to 256 rows in all by half and more, at 4096 of (14336, 4096) by a tenth, and faster by 2 % at those of (28672, 8192)."""
 _BUFFERS = ("gate_codes", "gate_scales", "up_codes", "up_scales")
 _ALL_OF_N = ("bias_gate", "bias_up")
 
@@ -90,9 +87,6 @@ class GatedMLPParallel(ParallelStyle):
     value and 4 a row, whatever the module's input_dtype: activations are NVFP4 then, each row with a global scale of its own,
     or all with the module's input_scale. A finalize() afterwards packs gate and up for NVFP4 whatever its a_dtype, and down for
     a_dtype (torch.uint8, as None: bfloat16). The results are reduce-scattered.
-    overlap: in chunks, so that gathers and reductions go on while other chunks are multiplied; for large M and slow links: on
-    two H200 it gained 2 % at M = 4096 of (28672, 8192), and lost elsewhere. batch_invariant of the module makes a row's product
-    independent of the chunk that it is in.
 
     An NVFP4Linear that quantises its rows without a static scale finds their global scales in this rank's columns.
 
@@ -100,12 +94,11 @@ class GatedMLPParallel(ParallelStyle):
     down's partial sums are exact.
     """
 
-    def __init__(self, *, sequence_parallel: bool = False, overlap: bool = False) -> None:
+    def __init__(self, *, sequence_parallel: bool = False) -> None:
         self.sequence_parallel = sequence_parallel
-        self.overlap = overlap
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(sequence_parallel={self.sequence_parallel}, overlap={self.overlap})"
+        return f"{type(self).__name__}(sequence_parallel={self.sequence_parallel})"
 
     def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
         _check_everywhere(module, device_mesh, {"style": repr(self)})
@@ -125,7 +118,7 @@ class GatedMLPParallel(ParallelStyle):
         if self.sequence_parallel:
             if isinstance(module, PackedModule):
                 module.gets_quantized_rows = True
-            forward = functools.partial(_forward_rows, module, device_mesh, _CHUNKS if self.overlap else 1)
+            forward = functools.partial(_forward_rows, module, device_mesh)
         else:
             forward = functools.partial(_forward_replicated, module, module.forward, device_mesh)
         module.forward = forward
@@ -192,9 +185,9 @@ def _forward_replicated(module: Any, forward: Callable[[Tensor], Tensor], mesh: 
     return DTensor.from_local(result, mesh, [Replicate()], run_check=False) if isinstance(x, DTensor) else result
 
 
-def _forward_rows(module: Any, mesh: DeviceMesh, chunks: int, x: Tensor) -> Tensor:
+def _forward_rows(module: Any, mesh: DeviceMesh, x: Tensor) -> Tensor:
     if not isinstance(x, DTensor):
-        return _product_of_rows(module, mesh, chunks, x)
+        return _product_of_rows(module, mesh, x)
     (placement,) = x.placements
     if not isinstance(placement, Shard) or placement.dim % x.dim() == x.dim() - 1:
         raise InvalidArgument("x", f"placement {placement}", "must be Shard(dim), dim not the last")
@@ -203,13 +196,13 @@ def _forward_rows(module: Any, mesh: DeviceMesh, chunks: int, x: Tensor) -> Tens
     own = local.shape[placement.dim]
     most = -(-x.shape[placement.dim] // mesh.size())
     padding = [0, 0] * (x.dim() - 1 - placement.dim) + [0, most - own]
-    result = _product_of_rows(module, mesh, chunks, nn.functional.pad(local, padding)).narrow(placement.dim, 0, own)
+    result = _product_of_rows(module, mesh, nn.functional.pad(local, padding)).narrow(placement.dim, 0, own)
     shape = (*x.shape[:-1], result.shape[-1])
     strides = torch.empty(shape, device="meta").stride()
     return DTensor.from_local(result.contiguous(), mesh, [placement], run_check=False, shape=torch.Size(shape), stride=strides)
 
 
-def _product_of_rows(module: Any, mesh: DeviceMesh, chunks: int, x: Tensor) -> Tensor:
+def _product_of_rows(module: Any, mesh: DeviceMesh, x: Tensor) -> Tensor:
     rows = x.reshape(-1, x.shape[-1])
     # A static scale is a factor of the alphas already.
     static = getattr(module, "input_scale", None)
@@ -217,20 +210,14 @@ def _product_of_rows(module: Any, mesh: DeviceMesh, chunks: int, x: Tensor) -> T
     parts = [a.codes.view(torch.uint8), a.scales.view(torch.uint8)]  # not every backend moves every dtype
     if static is None:
         parts.append(a.global_scale.reshape(-1))
-    # Chunk by chunk, each rank's rows stay together.
-    overlap = chunks > 1
-    pieces = list(zip(*(part.chunk(chunks) for part in parts))) if overlap else [parts]
-    gathers = [gather(list(piece), mesh, begin=overlap) for piece in pieces]
-    sums = []
-    for one in gathers:
-        codes, scales, *factor = one.wait()
-        a = QuantizedTensor(codes, scales.view(torch.float8_e4m3fn), factor[0] if factor else a.global_scale)
-        wide = _rows_of_down(module.down, x.dtype)
-        hidden = _hidden(module, a, a.global_scale if factor else None, wide)
-        part = module.down(hidden) if wide == x.dtype else module.down.product(hidden, None, None, x.dtype)
-        sums.append(reduce_scatter(part, mesh, begin=overlap))
-    done = [one.wait()[0] for one in sums]
-    total = torch.cat(done) if overlap else done[0]
+    # Tried and lost on two H200: four chunks of rows, whose gathers and sums go on behind products (2026-11-28, us in a graph:
+    # (14336, 4096) 253 for 126 at 256 rows, 1415 for 1195 at 4096; (28672, 8192) 525 for 322, 4806 for 4785).
+    codes, scales, *factor = gathered(parts, mesh)
+    a = QuantizedTensor(codes, scales.view(torch.float8_e4m3fn), factor[0] if factor else a.global_scale)
+    wide = _rows_of_down(module.down, x.dtype)
+    hidden = _hidden(module, a, a.global_scale if factor else None, wide)
+    part = module.down(hidden) if wide == x.dtype else module.down.product(hidden, None, None, x.dtype)
+    total = reduce_scattered(part, mesh)
     return _with_bias(module.down, total).reshape(*x.shape[:-1], total.shape[-1])
 
 

@@ -14,7 +14,7 @@ from .._errors import InvalidArgument, Unsupported
 from .._operators import refuse_grad, tensor
 from .._routing import check_router
 from ._agreement import must_agree, told
-from ._collectives import all_reduced, gather, reduce_scatter
+from ._collectives import all_reduced, gathered, reduce_scattered
 from ._experts import _exchange
 
 _AGREED = {
@@ -198,9 +198,7 @@ class GatedExpertsParallel(nn.Module):
         if own < tokens:
             fills = (0, -1, 0)  # an id of -1 is that of no expert
             parts = [nn.functional.pad(part, (0, 0, 0, tokens - own), value=fill) for part, fill in zip(parts, fills)]
-        partial = self._step(*gather(parts, self.group).wait())
-        (y,) = reduce_scatter(partial, self.group).wait()
-        return y[:own]
+        return reduce_scattered(self._step(*gathered(parts, self.group)), self.group)[:own]
 
     def _exchanged(self, x: Tensor, ids: Tensor, weights: Tensor) -> Tensor:
         known = (ids >= 0) & (ids < self.num_experts)

@@ -19,7 +19,7 @@ _log = logging.getLogger("dualgemm")
 LIMIT_BYTES = 8 << 20
 """Larger summands go through NCCL. docs/performance/h200_distributed.md has the times of both."""
 _ONE_SHOT_BYTES = 512 << 10
-"""Of what a process reads from the others: up to here each sums everything itself, above its part alone (two-shot)."""
+"""What a process reads from the others: up to here each sums everything itself, above its part alone (two-shot)."""
 _DTYPES = (torch.bfloat16, torch.float32)  # of torch's kernels
 _SWITCH = "DUALGEMM_SYMMETRIC_MEMORY"
 
