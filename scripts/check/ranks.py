@@ -4,6 +4,7 @@ import datetime
 import os
 import socket
 import traceback
+from queue import Empty
 
 
 def _serve(rank, processes, backend, port, seconds, queue, function, arguments):
@@ -28,7 +29,8 @@ def _serve(rank, processes, backend, port, seconds, queue, function, arguments):
 
 def run(function, arguments, processes, backend, seconds):
     """function(rank, device, *arguments) in each; their results by rank, each with the traceback of what it raised or None.
-    seconds: of waiting for each other."""
+    seconds: of waiting for each other. One that still waits so long after another has failed is ended: a kernel that reads what the
+    other does not write knows no time-out."""
     import torch.multiprocessing as mp
 
     with socket.socket() as one:
@@ -40,7 +42,17 @@ def run(function, arguments, processes, backend, seconds):
     workers = [context.Process(target=_serve, args=(rank, *common)) for rank in range(processes)]
     for worker in workers:
         worker.start()
-    answers = sorted((queue.get(timeout=seconds * 5) for _ in workers), key=lambda answer: answer[0])
-    for worker in workers:
-        worker.join(30)
-    return [(result, error) for _, result, error in answers]
+    answers = {}
+    while len(answers) < processes:
+        failed = any(error for _, error in answers.values())
+        try:
+            rank, *answer = queue.get(timeout=seconds + 10 if failed else seconds * 5)
+        except Empty:
+            break
+        answers[rank] = answer
+    for rank, worker in enumerate(workers):
+        worker.join(30 if rank in answers else 0)
+        if worker.is_alive():
+            worker.kill()
+    waited = None, f"ended after {seconds} s of waiting for the others"
+    return [tuple(answers.get(rank, waited)) for rank in range(processes)]

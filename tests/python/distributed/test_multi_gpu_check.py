@@ -6,6 +6,7 @@ import pathlib
 import runpy
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import pytest
@@ -83,3 +84,17 @@ def test_the_bench_runs_and_refuses_too_few_gpus() -> None:
     assert len(rows) > 40 and rows == on_page, done.stderr
     done = subprocess.run([*command, "64"], capture_output=True, text=True, timeout=120)
     assert done.returncode == 1 and "GPUs here, 64 are needed" in done.stdout
+
+
+def _waits_for_ever(rank: int, device: Any) -> None:
+    if rank == 1:
+        raise RuntimeError("failed first")
+    threading.Event().wait()
+
+
+def test_a_process_that_no_time_out_ends(monkeypatch: Any) -> None:
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    import ranks
+
+    (_, waited), (_, failed) = ranks.run(_waits_for_ever, (), 2, "gloo", 1)
+    assert "failed first" in failed and waited == "ended after 1 s of waiting for the others"

@@ -22,11 +22,15 @@ def _group(where: Where) -> Any:
     return where.get_group() if isinstance(where, DeviceMesh) else where
 
 
+def _traced(where: Where) -> Any:
+    return dist.group.WORLD if where is None else where
+
+
 def gathered(parts: list[Tensor], where: Where) -> list[Tensor]:
     """Each one's rows of all processes, in the order of their ranks; on GPUs in one launch."""
     sources = [part.contiguous() for part in parts]
     if torch.compiler.is_compiling():
-        return [functional.wait_tensor(functional.all_gather_tensor(one, 0, where)) for one in sources]
+        return [functional.wait_tensor(functional.all_gather_tensor(one, 0, _traced(where))) for one in sources]
     group = _group(where)
     world = dist.get_world_size(group)
     wholes = [part.new_empty((world * part.shape[0], *part.shape[1:])) for part in sources]
@@ -42,7 +46,7 @@ def reduce_scattered(summand: Tensor, where: Where) -> Tensor:
     """This process's rows of the sum of all."""
     source = summand.contiguous()
     if torch.compiler.is_compiling():
-        waited: Tensor = functional.wait_tensor(functional.reduce_scatter_tensor(source, "sum", 0, where))
+        waited: Tensor = functional.wait_tensor(functional.reduce_scatter_tensor(source, "sum", 0, _traced(where)))
         return waited
     group = _group(where)
     part = source.new_empty((source.shape[0] // dist.get_world_size(group), *source.shape[1:]))
@@ -53,6 +57,6 @@ def reduce_scattered(summand: Tensor, where: Where) -> Tensor:
 def all_reduced(summand: Tensor, where: Where) -> Tensor:
     """``summand`` itself may be overwritten."""
     if torch.compiler.is_compiling():
-        waited: Tensor = functional.wait_tensor(functional.all_reduce(summand, "sum", where))
+        waited: Tensor = functional.wait_tensor(functional.all_reduce(summand, "sum", _traced(where)))
         return waited
     return summed(summand.contiguous(), _group(where))

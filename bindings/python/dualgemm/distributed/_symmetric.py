@@ -37,7 +37,8 @@ class SymmetricSums:
         self.name, self.world = group.group_name, group.size()
         buffer = symmetric.empty(LIMIT_BYTES, dtype=torch.uint8, device=device)
         symmetric.rendezvous(buffer, self.name)
-        self._views = {dtype: buffer.view(dtype) for dtype in _DTYPES}
+        self._whole = {dtype: buffer.view(dtype) for dtype in _DTYPES}
+        self._parts: dict[tuple[torch.dtype, torch.Size], Tensor] = {}
         self._device, self._stream = device, torch.cuda.current_stream(device)
 
     def takes(self, summand: Tensor) -> bool:
@@ -52,7 +53,7 @@ class SymmetricSums:
             if not torch.cuda.is_current_stream_capturing():
                 stream.wait_stream(self._stream)
             self._stream = stream
-        part = self._views[summand.dtype].narrow(0, 0, summand.numel()).view(summand.shape)
+        part = self._part(summand.dtype, summand.shape)
         ops = torch.ops.symm_mem
         if summand.numel() * summand.element_size() * (self.world - 1) <= _ONE_SHOT_BYTES:
             total: Tensor = ops.one_shot_all_reduce_copy.default(part, summand, "sum", self.name)
@@ -61,6 +62,16 @@ class SymmetricSums:
         total = torch.empty_like(summand)
         ops.two_shot_all_reduce_out.default(part, "sum", self.name, total)
         return total
+
+    def _part(self, dtype: torch.dtype, shape: torch.Size) -> Tensor:
+        """The beginning of the buffer; views cost the host 4 us, so those of the last sizes are kept."""
+        part = self._parts.get((dtype, shape))
+        if part is None:
+            if len(self._parts) == 64:
+                self._parts.clear()
+            part = self._whole[dtype].narrow(0, 0, shape.numel()).view(shape)
+            self._parts[dtype, shape] = part
+        return part
 
 
 _of_group: WeakKeyDictionary[Any, Optional[SymmetricSums]] = WeakKeyDictionary()
@@ -73,10 +84,12 @@ def sums_of(group: Any, device: torch.device) -> Optional[SymmetricSums]:
     if device.type != "cuda":
         return None
     group = dist.group.WORLD if group is None else group
-    if group not in _of_group:
+    try:
+        return _of_group[group]
+    except KeyError:
         if torch.cuda.is_current_stream_capturing():
             return None
-        _of_group[group] = _set_up(group, device)
+    _of_group[group] = _set_up(group, device)
     return _of_group[group]
 
 
