@@ -330,8 +330,8 @@ def test_router_weights_on_the_input(gated: bool, input_dtype: str) -> None:
     made: Any = dg.GatedExperts.from_float(floats, input_dtype=input_dtype, router_weight_on_input=True)
     if not gated:
         up, down = (
-            dg.LinearWeights.from_tensors(*dg.quantize(torch.randn(5, n, k) / 8)[:2], prepare=False)
-            for n, k in ((48, 64), (64, 48))
+            dg.LinearWeights.from_tensors(one.codes, one.scales, alpha=one.global_scale.expand(5).contiguous(), prepare=False)
+            for one in (dg.quantize(torch.randn(5, n, k) / 8) for n, k in ((48, 64), (64, 48)))
         )
         made = dg.nn.Experts.from_weights(up, down, activation="relu2", input_dtype=input_dtype, router_weight_on_input=True)
     x, ids = torch.randn(9, 64).to(FINE), torch.randint(0, 5, (9, 2))

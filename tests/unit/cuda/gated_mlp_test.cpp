@@ -200,9 +200,13 @@ TEST_P(GatedMlpOnGpu, ALayerOfOrdinarySize) {
   }
 }
 
-// A mixture's experts with a router, of few tokens and of many.
-TEST_P(GatedMlpOnGpu, RoutedExperts) {
-  if (GetParam() != Grouping::kNone) GTEST_SKIP() << "ids make the groups";
+// A router's ids make the groups.
+class RoutedExpertsOnGpu : public ::testing::Test {
+ protected:
+  void SetUp() override { DUALGEMM_NEEDS_GPU(); }
+};
+
+TEST_F(RoutedExpertsOnGpu, OfFewTokensAndOfMany) {
   Rng rng;
   for (int64_t turn = 0; turn < 48; ++turn) {
     MlpCase data(routed_on_gpu(rng, turn), rng);
@@ -213,8 +217,7 @@ TEST_P(GatedMlpOnGpu, RoutedExperts) {
 
 // With batch_invariant a token's bits depend on no other token, of few and of many: a layer of
 // Qwen3-30B-A3B's size.
-TEST_P(GatedMlpOnGpu, RoutedTokensKeepTheirBits) {
-  if (GetParam() != Grouping::kNone) GTEST_SKIP() << "ids make the groups";
+TEST_F(RoutedExpertsOnGpu, TokensKeepTheirBits) {
   Rng rng;
   MlpProblem p{.m = 700, .hidden = 2048, .intermediate = 768, .l = 32, .batch_invariant = true};
   p.top_k = 8;
