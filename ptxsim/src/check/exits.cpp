@@ -50,7 +50,7 @@ void Sanitizer::State::check_exit_of_shared(const Cta& cta, const ClockValues& k
   std::set<uint32_t> checked;  // operations: one of them covers many granules
   for (size_t i = 0; i < shadow.size(); ++i) {
     const uint32_t at = static_cast<uint32_t>(i * kGranule);
-    for (const ShadowEntry& entry : shadow[i]) {
+    for (const ShadowEntry& entry : shadow[i].entries) {
       if (!entry.is_async) {
         if (rank_of(entry.actor) != cta.rank &&
             !executed(known, entry.actor, entry.lanes, entry.epoch))

@@ -80,13 +80,13 @@ bool Sanitizer::State::agrees(const Access& access, const ShadowEntry& entry, ui
 bool Sanitizer::State::is_excused(const Access& access, const Granule& granule,
                                   const ShadowEntry& entry) const {
   if (access.kind == AccessKind::kRead)
-    return entry.is_agreed && std::ranges::any_of(granule, [&](const ShadowEntry& other) {
+    return entry.is_agreed && std::ranges::any_of(granule.entries, [&](const ShadowEntry& other) {
              return other.is_agreed && other.bytes == entry.bytes && follows(access, other);
            });
   if (entry.is_async || !crosses_proxies(access) || entry.kind == AccessKind::kRead ||
       !ordered(access.who, entry.actor, entry.lanes, entry.epoch))
     return false;
-  return std::ranges::any_of(granule, [&](const ShadowEntry& other) {
+  return std::ranges::any_of(granule.entries, [&](const ShadowEntry& other) {
     return other.kind == AccessKind::kRead && (other.bytes & entry.bytes) == entry.bytes;
   });
 }

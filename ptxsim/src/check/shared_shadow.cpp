@@ -29,7 +29,7 @@ bool is_from_same(const ShadowEntry& a, const ShadowEntry& b, const std::vector<
 
 // Reads that a later read of the same thread or queue stands for.
 void forget_reads(Granule& granule, ShadowEntry& entry, const std::vector<Record>& records) {
-  for (ShadowEntry& earlier : granule) {
+  for (ShadowEntry& earlier : granule.entries) {
     if (earlier.kind != AccessKind::kRead || earlier.is_async != entry.is_async) continue;
     if ((earlier.bytes & ~entry.bytes) != 0) continue;
     if (!entry.is_async) {
@@ -41,7 +41,23 @@ void forget_reads(Granule& granule, ShadowEntry& entry, const std::vector<Record
       earlier.lanes = 0;
     }
   }
-  std::erase_if(granule, [](const ShadowEntry& e) { return e.lanes == 0; });
+  std::erase_if(granule.entries, [](const ShadowEntry& e) { return e.lanes == 0; });
+}
+
+// Adds the lanes to an entry that is the same but for them, from the index `first` on.
+bool join_lanes(Granule& granule, size_t first, const ShadowEntry& entry) {
+  for (size_t i = first; i < granule.entries.size(); ++i) {
+    ShadowEntry& earlier = granule.entries[i];
+    if (earlier.is_async || earlier.actor != entry.actor || earlier.epoch != entry.epoch ||
+        earlier.statement != entry.statement || earlier.bytes != entry.bytes ||
+        earlier.kind != entry.kind)
+      continue;
+    earlier.lanes |= entry.lanes;
+    earlier.is_agreed |= entry.is_agreed;
+    if (earlier.followed != entry.followed) earlier.followed = kNobody;
+    return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -49,6 +65,7 @@ void forget_reads(Granule& granule, ShadowEntry& entry, const std::vector<Record
 void Sanitizer::State::access_shared(const Access& access, uint32_t bytes, bool stays) {
   const uint32_t offset = access.begin;
   std::vector<Granule>& shadow = ctas[access.owner.rank].shared;
+  const uint32_t generation = ctas[access.owner.rank].generation;
   const uint32_t total = access.owner.shared.bytes();
   if (shadow.empty()) shadow.resize((total + kGranule - 1) / kGranule);
   const uint32_t end = std::min(total, offset + bytes);
@@ -59,8 +76,15 @@ void Sanitizer::State::access_shared(const Access& access, uint32_t bytes, bool 
     const uint32_t stop = std::min(end, granule_begin + kGranule);
     const uint16_t mask = static_cast<uint16_t>(((1u << (stop - at)) - 1) << (at - granule_begin));
     Granule& granule = shadow[at / kGranule];
+    if (granule.generation != generation) {
+      granule.generation = generation;
+      if (only_own_threads_share) granule.clear();
+    }
     bool is_agreed = false;
-    for (ShadowEntry& entry : granule) {
+    // Reads need no order among themselves.
+    const bool may_conflict = access.kind != AccessKind::kRead || (granule.written & mask) != 0;
+    for (size_t i = 0; may_conflict && i < granule.entries.size(); ++i) {
+      ShadowEntry& entry = granule.entries[i];
       if ((entry.bytes & mask) == 0) continue;
       if (is_same_entry(entry, clean)) {
         entry.stays = clean.stays;
@@ -104,34 +128,47 @@ void Sanitizer::State::enter(const Access& access, Granule& granule, uint16_t by
                     false,
                     access.kind == AccessKind::kRead && !is_async ? open_shared : kNobody,
                     access.kind == AccessKind::kRead && !is_async ? open_followed : kNobody};
-  if (access.kind == AccessKind::kRead) {
+  if (access.kind == AccessKind::kRead) return enter_read(entry, granule);
+  for (ShadowEntry& earlier : granule.entries) {
+    const bool is_same = earlier.bytes == bytes;
+    // Lanes of one instruction that write the same bytes are all its writers.
+    if (!is_async && is_same && is_same_instruction(access, earlier, epoch)) continue;
+    if (std::exchange(earlier.stays, false)) continue;
+    if (is_agreed && earlier.is_agreed && is_same) {
+      if (is_from_same(earlier, entry, records)) earlier.lanes &= ~entry.lanes;
+    } else {
+      earlier.bytes &= static_cast<uint16_t>(~bytes);
+    }
+  }
+  std::erase_if(granule.entries, [](const ShadowEntry& e) { return e.bytes == 0 || e.lanes == 0; });
+  granule.written |= bytes;
+  granule.run = kNobody;
+  if (!is_async) granule.warps |= 1ull << (entry.actor & 63);
+  if (is_async || !join_lanes(granule, 0, entry)) granule.entries.push_back(entry);
+}
+
+// A read stands for earlier ones of its thread or queue. A warp that has none here, or none but
+// those of the statement under way, has none to look for.
+void Sanitizer::State::enter_read(const ShadowEntry& read, Granule& granule) const {
+  ShadowEntry entry = read;
+  std::vector<ShadowEntry>& entries = granule.entries;
+  const uint64_t warp = 1ull << (entry.actor & 63);
+  if (!entry.is_async && (granule.warps & warp) == 0) {
+    granule.warps |= warp;
+    granule.run = static_cast<uint32_t>(entries.size());
+    entries.push_back(entry);
+    return;
+  }
+  const bool is_in_run = !entry.is_async && granule.run < entries.size() &&
+                         entries[granule.run].actor == entry.actor &&
+                         entries[granule.run].statement == entry.statement &&
+                         entries[granule.run].epoch == entry.epoch;
+  if (!is_in_run) {
     forget_reads(granule, entry, records);
-  } else {
-    for (ShadowEntry& earlier : granule) {
-      const bool is_same = earlier.bytes == bytes;
-      // Lanes of one instruction that write the same bytes are all its writers.
-      if (!is_async && is_same && is_same_instruction(access, earlier, epoch)) continue;
-      if (std::exchange(earlier.stays, false)) continue;
-      if (is_agreed && earlier.is_agreed && is_same) {
-        if (is_from_same(earlier, entry, records)) earlier.lanes &= ~entry.lanes;
-      } else {
-        earlier.bytes &= static_cast<uint16_t>(~bytes);
-      }
-    }
-    std::erase_if(granule, [](const ShadowEntry& e) { return e.bytes == 0 || e.lanes == 0; });
+    granule.run = kNobody;
   }
-  if (!is_async) {
-    for (ShadowEntry& earlier : granule) {
-      if (!is_same_instruction(access, earlier, epoch) || earlier.bytes != bytes ||
-          earlier.kind != access.kind)
-        continue;
-      earlier.lanes |= entry.lanes;
-      earlier.is_agreed |= is_agreed;
-      if (earlier.followed != entry.followed) earlier.followed = kNobody;
-      return;
-    }
-  }
-  granule.push_back(entry);
+  if (entry.is_async || !join_lanes(granule, is_in_run ? granule.run : 0, entry))
+    entries.push_back(entry);
 }
 
 void Sanitizer::shared_access(const Execution& x, int lane, Cta& owner, uint32_t offset,

@@ -142,7 +142,19 @@ struct ShadowEntry {
 static_assert(sizeof(ShadowEntry) == 32);
 inline constexpr uint32_t kGranule = 16;
 inline constexpr uint32_t kMbarrierBytes = 8;
-using Granule = std::vector<ShadowEntry>;
+struct Granule {
+  std::vector<ShadowEntry> entries;
+  // What lets most accesses pass without a look at the entries: bytes that some of them write, and
+  // the warps that generic ones are of (a bit for each remainder of 64). Both may say too much.
+  uint64_t warps = 0;
+  uint16_t written = 0;
+  // From here on all entries are of one execution of a statement or more, by a warp that has no
+  // entry before; kNobody: there are none such.
+  uint32_t run = kNobody;
+  uint32_t generation = 0;  // CtaShadow::generation when it was entered last
+
+  void clear() { entries.clear(), warps = 0, written = 0, run = kNobody; }
+};
 
 // Tensor memory: 16 lanes of one column. Indices of records.
 inline constexpr uint32_t kTensorRows = 16;
@@ -161,6 +173,9 @@ struct FollowedResults {
 
 struct CtaShadow {
   std::vector<Granule> shared;
+  // Barriers that every thread of the CTA has waited at. What its threads did before one is in order
+  // before all that they do after it.
+  uint32_t generation = 0;
   std::vector<TensorCell> tensor;          // [16 lanes][column]
   SharedClock at_exit;                     // what its exited threads knew
   bool lets_next_grid_start = false;       // a thread has
@@ -326,6 +341,7 @@ struct Sanitizer::State {
   void access_tensor(uint32_t index, const Execution& x, const Cta& owner, const TensorCells& where,
                      AccessKind kind);
   void enter(const Access& access, Granule& granule, uint16_t bytes, bool is_agreed) const;
+  void enter_read(const ShadowEntry& entry, Granule& granule) const;
   // Whether the access is in order after the earlier one.
   bool follows(const Access& access, const ShadowEntry& entry) const;
   bool is_seen(const Access& access, const ShadowEntry& entry) const;
@@ -455,6 +471,7 @@ struct Sanitizer::State {
   std::vector<uint32_t> record_of_op;    // by AsyncOp::number
   std::vector<uint32_t> mbarrier_slots;  // by Mbarrier::number
   bool follows_results;                  // whether any load needs it
+  bool only_own_threads_share;           // of shared memory: no operation, no other CTA uses it
   bool has_invalidations;                // mbarrier.inval
   bool has_non_coherent_loads;           // ld.global.nc, ldu
   bool has_sc_fences;                    // membar, fence.sc

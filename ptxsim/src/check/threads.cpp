@@ -1,5 +1,6 @@
 // What threads tell each other: releases, acquires, fences.
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "check/state.hpp"
@@ -22,6 +23,9 @@ Sanitizer::State::State(Cluster& of, Reports& to, bool is_strict, std::shared_pt
   pending.resize(warps.size());
   const Program& program = of.machine.program();
   follows_results = has_loads_to_follow(program);
+  only_own_threads_share =
+      num_ctas == 1 && !has_any(program, Trait::kAsync | Trait::kBulk | Trait::kArrives |
+                                             Trait::kGroup | Trait::kTensorMemory);
   has_invalidations = has_any(program, Trait::kEndsMbarrier);
   has_sc_fences = has_any(program, Trait::kScFence);
   has_signals = may_signal(program);
@@ -157,6 +161,10 @@ void Sanitizer::barrier_completed(Cta& cta, uint32_t number) {
   // Lanes of an earlier phase may not have run since: the clock only grows.
   join_into(clocks.completed.values, clocks.arriving.values);
   clocks.arriving.clear();
+  uint32_t waiting = 0;
+  for (const uint32_t lanes : cta.barriers[number].waiting_lanes)
+    waiting += static_cast<uint32_t>(std::popcount(lanes));
+  if (waiting == volume(cta.machine.launch().block)) ++state_->ctas[cta.rank].generation;
 }
 
 void Sanitizer::barrier_passed(const Execution& x, uint32_t lanes, uint32_t number) {
