@@ -44,13 +44,23 @@ void forget_reads(Granule& granule, ShadowEntry& entry, const std::vector<Record
   std::erase_if(granule.entries, [](const ShadowEntry& e) { return e.lanes == 0; });
 }
 
+// Whether this lane and those behind it read a whole granule, one part each.
+bool share_granule(uint32_t lanes, int first, const uint32_t* offsets, uint32_t bytes) {
+  const uint32_t sharers = kGranule / bytes, all = (1u << sharers) - 1;
+  if ((lanes >> first & all) != all) return false;
+  for (uint32_t i = 1; i < sharers; ++i)
+    if (offsets[static_cast<uint32_t>(first) + i] != offsets[first] + i * bytes) return false;
+  return true;
+}
+
 // Adds the lanes to an entry that is the same but for them, from the index `first` on.
 bool join_lanes(Granule& granule, size_t first, const ShadowEntry& entry) {
   for (size_t i = first; i < granule.entries.size(); ++i) {
     ShadowEntry& earlier = granule.entries[i];
     if (earlier.is_async || earlier.actor != entry.actor || earlier.epoch != entry.epoch ||
         earlier.statement != entry.statement || earlier.bytes != entry.bytes ||
-        earlier.kind != entry.kind)
+        earlier.kind != entry.kind || earlier.is_spread != entry.is_spread ||
+        (entry.is_spread && earlier.lanes != entry.lanes))
       continue;
     earlier.lanes |= entry.lanes;
     earlier.is_agreed |= entry.is_agreed;
@@ -60,14 +70,53 @@ bool join_lanes(Granule& granule, size_t first, const ShadowEntry& entry) {
   return false;
 }
 
+// Calls f(ShadowEntry) for the part of each lane.
+template <class F>
+void for_parts(const ShadowEntry& spread, F&& f) {
+  ShadowEntry part = spread;
+  part.is_spread = false;
+  const uint32_t each = kGranule / static_cast<uint32_t>(std::popcount(spread.lanes));
+  uint32_t mask = (1u << each) - 1;
+  for (uint32_t left = spread.lanes; left != 0; left &= left - 1, mask <<= each) {
+    part.lanes = left & (0 - left);
+    part.bytes = static_cast<uint16_t>(mask);
+    f(part);
+  }
+}
+
+// An entry a lane in the place of those whose bytes lanes share.
+void divide_spread(Granule& granule) {
+  if (!granule.has_spread) return;
+  const std::vector<ShadowEntry> entries = std::exchange(granule.entries, {});
+  granule.has_spread = false;
+  granule.run = kNobody;
+  for (const ShadowEntry& entry : entries) {
+    if (!entry.is_spread) {
+      granule.entries.push_back(entry);
+      continue;
+    }
+    for_parts(entry, [&](const ShadowEntry& part) {
+      if (!join_lanes(granule, 0, part)) granule.entries.push_back(part);
+    });
+  }
+}
+
 }  // namespace
+
+Granule& Sanitizer::State::granule_at(const Cta& owner, uint32_t offset) {
+  CtaShadow& shadow = ctas[owner.rank];
+  if (shadow.shared.empty()) shadow.shared.resize((owner.shared.bytes() + kGranule - 1) / kGranule);
+  Granule& granule = shadow.shared[offset / kGranule];
+  if (granule.generation != shadow.generation) {
+    granule.generation = shadow.generation;
+    if (only_own_threads_share) granule.clear();
+  }
+  return granule;
+}
 
 void Sanitizer::State::access_shared(const Access& access, uint32_t bytes, bool stays) {
   const uint32_t offset = access.begin;
-  std::vector<Granule>& shadow = ctas[access.owner.rank].shared;
-  const uint32_t generation = ctas[access.owner.rank].generation;
   const uint32_t total = access.owner.shared.bytes();
-  if (shadow.empty()) shadow.resize((total + kGranule - 1) / kGranule);
   const uint32_t end = std::min(total, offset + bytes);
   ShadowEntry clean{kNobody,           0,    0, 0, 0,
                     AccessKind::kRead, false};  // the last one that was in order
@@ -75,14 +124,11 @@ void Sanitizer::State::access_shared(const Access& access, uint32_t bytes, bool 
     const uint32_t granule_begin = at / kGranule * kGranule;
     const uint32_t stop = std::min(end, granule_begin + kGranule);
     const uint16_t mask = static_cast<uint16_t>(((1u << (stop - at)) - 1) << (at - granule_begin));
-    Granule& granule = shadow[at / kGranule];
-    if (granule.generation != generation) {
-      granule.generation = generation;
-      if (only_own_threads_share) granule.clear();
-    }
+    Granule& granule = granule_at(access.owner, at);
     bool is_agreed = false;
     // Reads need no order among themselves.
     const bool may_conflict = access.kind != AccessKind::kRead || (granule.written & mask) != 0;
+    if (may_conflict) divide_spread(granule);
     for (size_t i = 0; may_conflict && i < granule.entries.size(); ++i) {
       ShadowEntry& entry = granule.entries[i];
       if ((entry.bytes & mask) == 0) continue;
@@ -117,17 +163,17 @@ void Sanitizer::State::enter(const Access& access, Granule& granule, uint16_t by
                              bool is_agreed) const {
   const bool is_async = access.record != nullptr;
   const uint32_t epoch = is_async ? 0 : warps[access.warp].epoch;
-  ShadowEntry entry{is_async ? access.record_index : access.warp,
-                    is_async ? 1u : 1u << access.lane,
-                    epoch,
-                    access.x.insn->statement,
-                    bytes,
-                    access.kind,
-                    is_async,
-                    is_agreed,
-                    false,
-                    access.kind == AccessKind::kRead && !is_async ? open_shared : kNobody,
-                    access.kind == AccessKind::kRead && !is_async ? open_followed : kNobody};
+  const bool loads = access.kind == AccessKind::kRead && !is_async;
+  const ShadowEntry entry{.actor = is_async ? access.record_index : access.warp,
+                          .lanes = is_async ? 1u : 1u << access.lane,
+                          .epoch = epoch,
+                          .statement = access.x.insn->statement,
+                          .bytes = bytes,
+                          .kind = access.kind,
+                          .is_async = is_async,
+                          .is_agreed = is_agreed,
+                          .load = loads ? open_shared : kNobody,
+                          .followed = loads ? open_followed : kNobody};
   if (access.kind == AccessKind::kRead) return enter_read(entry, granule);
   for (ShadowEntry& earlier : granule.entries) {
     const bool is_same = earlier.bytes == bytes;
@@ -159,16 +205,20 @@ void Sanitizer::State::enter_read(const ShadowEntry& read, Granule& granule) con
     entries.push_back(entry);
     return;
   }
-  const bool is_in_run = !entry.is_async && granule.run < entries.size() &&
-                         entries[granule.run].actor == entry.actor &&
-                         entries[granule.run].statement == entry.statement &&
-                         entries[granule.run].epoch == entry.epoch;
-  if (!is_in_run) {
-    forget_reads(granule, entry, records);
-    granule.run = kNobody;
+  if (!entry.is_async && granule.run < entries.size()) {
+    const ShadowEntry& first = entries[granule.run];
+    if (first.actor == entry.actor && first.statement == entry.statement &&
+        first.epoch == entry.epoch) {
+      if (!join_lanes(granule, granule.run, entry)) entries.push_back(entry);
+      return;
+    }
   }
-  if (entry.is_async || !join_lanes(granule, is_in_run ? granule.run : 0, entry))
-    entries.push_back(entry);
+  divide_spread(granule);
+  if (entry.is_spread)
+    return for_parts(entry, [&](const ShadowEntry& part) { enter_read(part, granule); });
+  forget_reads(granule, entry, records);
+  granule.run = kNobody;
+  if (entry.is_async || !join_lanes(granule, 0, entry)) entries.push_back(entry);
 }
 
 void Sanitizer::shared_access(const Execution& x, int lane, Cta& owner, uint32_t offset,
@@ -180,6 +230,59 @@ void Sanitizer::shared_access(const Execution& x, int lane, Cta& owner, uint32_t
   Access access{x, lane, owner, kind, s.knowledge_of(x, lane), s.warp_of(x)};
   access.begin = offset;
   s.access_shared(access, bytes);
+}
+
+void Sanitizer::shared_reads(const Execution& x, uint32_t lanes, Cta& owner,
+                             const uint32_t* offsets, uint32_t bytes) {
+  State& s = *state_;
+  if (s.follows_results) s.open_load();
+  s.follow_load(x);
+  const uint32_t warp = s.warp_of(x);
+  ShadowEntry entry{.actor = warp,
+                    .lanes = 0,
+                    .epoch = s.warps[warp].epoch,
+                    .statement = x.insn->statement,
+                    .bytes = 0,
+                    .kind = AccessKind::kRead,
+                    .is_async = false,
+                    .load = s.open_shared,
+                    .followed = s.open_followed};
+  const uint64_t bit = 1ull << (warp & 63);
+  const uint32_t sharers = kGranule / bytes;  // lanes that a granule may be shared out among
+  for (uint32_t left = lanes; left != 0;) {
+    const int lane = std::countr_zero(left);
+    const uint32_t offset = offsets[lane];
+    uint32_t same = 0;  // neighbours that read the same bytes
+    for (; left != 0 && offsets[std::countr_zero(left)] == offset; left &= left - 1)
+      same |= left & (0 - left);
+    entry.lanes = same;
+    entry.bytes = static_cast<uint16_t>(((1u << bytes) - 1) << (offset % kGranule));
+    entry.is_spread = sharers > 1 && offset % kGranule == 0 && std::popcount(same) == 1 &&
+                      share_granule(lanes, lane, offsets, bytes);
+    if (entry.is_spread) {
+      entry.lanes = ((1u << sharers) - 1) << lane;
+      entry.bytes = 0xffff;
+      left &= ~entry.lanes;
+    }
+    Granule& granule = s.granule_at(owner, offset);
+    if ((granule.written & entry.bytes) != 0) {
+      for (uint32_t each = entry.lanes; each != 0; each &= each - 1) {
+        const int reader = std::countr_zero(each);
+        Access access{x, reader, owner, AccessKind::kRead, s.knowledge_of(x, reader), warp};
+        access.begin = offsets[reader];
+        s.access_shared(access, bytes);
+      }
+      continue;
+    }
+    granule.has_spread |= entry.is_spread;
+    if ((granule.warps & bit) != 0) {
+      s.enter_read(entry, granule);
+      continue;
+    }
+    granule.warps |= bit;
+    granule.run = static_cast<uint32_t>(granule.entries.size());
+    granule.entries.push_back(entry);
+  }
 }
 
 void Sanitizer::shared_store(const Execution& x, int lane, Cta& owner, uint32_t offset,

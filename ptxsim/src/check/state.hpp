@@ -135,6 +135,7 @@ struct ShadowEntry {
   bool is_agreed = false;  // a write beside which others write the same bytes in no order
   // An atomic that others of its bytes are in no order with: a reader must follow each.
   bool stays = false;
+  bool is_spread = false;  // the bytes are shared out among the lanes, in their order
   uint32_t load = kNobody;
   uint32_t followed = kNobody;  // of a load: index in Grid::followed
 };
@@ -152,8 +153,9 @@ struct Granule {
   // entry before; kNobody: there are none such.
   uint32_t run = kNobody;
   uint32_t generation = 0;  // CtaShadow::generation when it was entered last
+  bool has_spread = false;
 
-  void clear() { entries.clear(), warps = 0, written = 0, run = kNobody; }
+  void clear() { entries.clear(), warps = 0, written = 0, run = kNobody, has_spread = false; }
 };
 
 // Tensor memory: 16 lanes of one column. Indices of records.
@@ -342,6 +344,7 @@ struct Sanitizer::State {
                      AccessKind kind);
   void enter(const Access& access, Granule& granule, uint16_t bytes, bool is_agreed) const;
   void enter_read(const ShadowEntry& entry, Granule& granule) const;
+  Granule& granule_at(const Cta& owner, uint32_t offset);
   // Whether the access is in order after the earlier one.
   bool follows(const Access& access, const ShadowEntry& entry) const;
   bool is_seen(const Access& access, const ShadowEntry& entry) const;

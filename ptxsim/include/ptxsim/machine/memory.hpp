@@ -6,6 +6,7 @@
 // offset, also those of the own CTA (ISA reference 8.3; checked on an H200, see docs/evidence.md).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -96,18 +97,36 @@ class SharedMemory {
   const std::byte* at(uint32_t offset) const { return data_.data() + offset; }
   // Throws a Fault when [offset, offset + bytes) is not inside the CTA's allocation.
   void check_range(uint32_t offset, uint64_t bytes) const;
-  bool is_written(uint32_t offset, uint32_t bytes) const;  // every byte
-  void mark_written(uint32_t offset, uint32_t bytes);
+  bool is_written(uint32_t offset, uint32_t bytes) const {  // every byte
+    const uint32_t bit = offset % 64;
+    if (bit + bytes > 64) return is_written_far(offset, bytes);
+    return (~written_[offset / 64] & bits(bit, bytes)) == 0;
+  }
+  void mark_written(uint32_t offset, uint32_t bytes) {
+    mark(offset, bytes, [](uint64_t& word, uint64_t mask) { word |= mask; });
+  }
   void mark_unwritten(uint32_t offset) {
-    written_[offset] = false;
+    written_[offset / 64] &= ~bits(offset % 64, 1);
   }  // one byte, which was just stored
   void poison(uint32_t offset,
               uint32_t bytes);  // NaN pattern; not "written" until the operation completes
 
  private:
+  static constexpr uint64_t bits(uint32_t first, uint32_t count) {  // of 64
+    return (count == 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1) << first;
+  }
+  bool is_written_far(uint32_t offset, uint32_t bytes) const;
+  template <class F>
+  void mark(uint32_t offset, uint32_t bytes, F&& f) {  // f(word, mask)
+    for (const uint32_t end = offset + bytes; offset < end;) {
+      const uint32_t bit = offset % 64, count = std::min(64 - bit, end - offset);
+      f(written_[offset / 64], bits(bit, count));
+      offset += count;
+    }
+  }
   uint32_t begin_;
   std::vector<std::byte> data_;
-  std::vector<bool> written_;
+  std::vector<uint64_t> written_;  // a bit a byte
 };
 
 inline constexpr uint32_t kPoisonWord =

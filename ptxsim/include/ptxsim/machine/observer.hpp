@@ -12,6 +12,7 @@
 // to global memory are told only to observers that ask for them.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -78,6 +79,14 @@ class Observer {
   // Memory. Ordinary accesses of one lane (generic proxy), before they are performed.
   virtual void shared_access(const Execution&, int /*lane*/, Cta& /*owner*/, uint32_t /*offset*/,
                              uint32_t /*bytes*/, AccessKind) {}
+  // In place of shared_access for lanes that read their CTA's own memory; offsets: by lane.
+  virtual void shared_reads(const Execution& x, uint32_t lanes, Cta& owner, const uint32_t* offsets,
+                            uint32_t bytes) {
+    for (; lanes != 0; lanes &= lanes - 1) {
+      const int lane = std::countr_zero(lanes);
+      shared_access(x, lane, owner, offsets[lane], bytes, AccessKind::kRead);
+    }
+  }
   // In place of shared_access for a store whose `bytes` values are known before it is performed.
   virtual void shared_store(const Execution& x, int lane, Cta& owner, uint32_t offset,
                             uint32_t bytes, const std::byte* /*values*/) {

@@ -138,7 +138,7 @@ void GlobalMemory::mark_unwritten(uint64_t address) {
 }
 
 SharedMemory::SharedMemory(uint32_t begin, uint32_t bytes)
-    : begin_(begin), data_(bytes), written_(bytes, false) {
+    : begin_(begin), data_(bytes), written_((bytes + 63) / 64) {
   fill_with_poison(data_.data(), data_.size(), 0);
   if (begin < kSharedBegin) {
     std::fill_n(data_.begin() + begin, kSharedBegin - begin, std::byte{0});
@@ -153,19 +153,18 @@ void SharedMemory::check_range(uint32_t offset, uint64_t bytes) const {
         bytes, offset, begin_, data_.size()));
 }
 
-bool SharedMemory::is_written(uint32_t offset, uint32_t bytes) const {
-  for (uint32_t i = 0; i < bytes; ++i)
-    if (!written_[offset + i]) return false;
+bool SharedMemory::is_written_far(uint32_t offset, uint32_t bytes) const {
+  for (const uint32_t end = offset + bytes; offset < end;) {
+    const uint32_t count = std::min(64 - offset % 64, end - offset);
+    if (!is_written(offset, count)) return false;
+    offset += count;
+  }
   return true;
-}
-
-void SharedMemory::mark_written(uint32_t offset, uint32_t bytes) {
-  std::fill_n(written_.begin() + offset, bytes, true);
 }
 
 void SharedMemory::poison(uint32_t offset, uint32_t bytes) {
   fill_with_poison(data_.data() + offset, bytes, offset);
-  std::fill_n(written_.begin() + offset, bytes, false);
+  mark(offset, bytes, [](uint64_t& word, uint64_t mask) { word &= ~mask; });
 }
 
 }  // namespace ptxsim
