@@ -10,7 +10,9 @@
 namespace ptxsim {
 namespace {
 
-constexpr size_t kMostEntries = 64;  // of a granule; with more readers, the first are forgotten
+// A granule has so many; with more readers the first are forgotten, so many at once.
+constexpr size_t kMostEntries = 96, kForgotten = 32;
+constexpr uint8_t kNoRun = 0xff;  // above kMostEntries
 constexpr uint64_t kTensorMapBytes = 128;
 
 bool is_same_instruction(const GlobalEntry& a, const GlobalEntry& b) {
@@ -31,8 +33,19 @@ uint32_t bytes_kind_scope(const GlobalEntry& e) {
   return e.bytes | static_cast<uint32_t>(e.kind) << 16 | static_cast<uint32_t>(e.scope) << 24;
 }
 
+// Whether the warp of a generic read is new to the granule; it is not any more.
+bool is_new_reader(GlobalGranule& granule, const GlobalEntry& entry) {
+  GlobalGranule::Readers& readers = granule.readers[entry.cluster % granule.readers.size()];
+  if (readers.after > entry.cluster + 1) return false;  // it is not known
+  if (readers.after <= entry.cluster) readers = {entry.cluster + 1, 0};
+  const uint32_t bit = 1u << (entry.actor % 32);
+  const bool is_new = (readers.warps & bit) == 0;
+  readers.warps |= bit;
+  return is_new;
+}
+
 // Reads that the later one stands for.
-void forget_reads(GlobalGranule& granule, GlobalEntry& entry) {
+void forget_reads(std::vector<GlobalEntry>& granule, GlobalEntry& entry) {
   bool any = false;
   for (GlobalEntry& earlier : granule) {
     const bool is_alike = earlier.kind == AccessKind::kRead && earlier.cluster == entry.cluster &&
@@ -51,7 +64,7 @@ void forget_reads(GlobalGranule& granule, GlobalEntry& entry) {
   if (any) std::erase_if(granule, [](const GlobalEntry& e) { return e.lanes == 0; });
 }
 
-void take_bytes_from_others(GlobalGranule& granule, const GlobalEntry& entry) {
+void take_bytes_from_others(std::vector<GlobalEntry>& granule, const GlobalEntry& entry) {
   bool any = false;
   for (GlobalEntry& earlier : granule) {
     // Lanes of one instruction that write the same bytes are all its writers.
@@ -65,23 +78,47 @@ void take_bytes_from_others(GlobalGranule& granule, const GlobalEntry& entry) {
   if (any) std::erase_if(granule, [](const GlobalEntry& e) { return e.bytes == 0; });
 }
 
+// Reads first; writes where there are too few.
+void forget_oldest(GlobalGranule& granule) {
+  const auto reads = static_cast<size_t>(
+      std::ranges::count(granule.entries, AccessKind::kRead, &GlobalEntry::kind));
+  size_t left = kForgotten, of_writes = kForgotten - std::min(kForgotten, reads);
+  std::erase_if(granule.entries, [&](const GlobalEntry& entry) {
+    if (left == 0 || (entry.writes() && of_writes == 0)) return false;
+    if (entry.writes()) --of_writes;
+    --left;
+    return true;
+  });
+  granule.run = kNoRun;
+}
+
 void enter_global(GlobalGranule& granule, GlobalEntry entry) {
-  if (entry.writes())
-    take_bytes_from_others(granule, entry);
-  else
-    forget_reads(granule, entry);
+  std::vector<GlobalEntry>& entries = granule.entries;
+  // Where entries of the same statement may be: nowhere if the warp has not read here, in the run
+  // if it has just begun to.
+  size_t first = 0;
+  if (entry.writes()) {
+    granule.has_writes = true;
+    granule.run = kNoRun;
+    take_bytes_from_others(entries, entry);
+  } else if (!entry.is_async && is_new_reader(granule, entry)) {
+    granule.run = static_cast<uint8_t>(first = entries.size());
+  } else if (granule.run < entries.size() && is_same_instruction(entries[granule.run], entry)) {
+    first = granule.run;
+  } else {
+    granule.run = kNoRun;
+    forget_reads(entries, entry);
+  }
   const uint32_t of_entry = bytes_kind_scope(entry);
-  for (GlobalEntry& earlier : granule) {
+  for (size_t i = first; i < entries.size(); ++i) {
+    GlobalEntry& earlier = entries[i];
     if (bytes_kind_scope(earlier) != of_entry || !is_same_instruction(earlier, entry)) continue;
     earlier.lanes |= entry.lanes;
     if (earlier.followed != entry.followed) earlier.followed = kNobody;
     return;
   }
-  if (granule.size() >= kMostEntries) {
-    const auto oldest = std::ranges::find(granule, AccessKind::kRead, &GlobalEntry::kind);
-    granule.erase(oldest != granule.end() ? oldest : granule.begin());
-  }
-  granule.push_back(entry);
+  if (entries.size() >= kMostEntries) forget_oldest(granule);
+  entries.push_back(entry);
 }
 
 }  // namespace
@@ -120,8 +157,9 @@ void Sanitizer::State::access_global(const GlobalAccess& access, uint64_t addres
     entry.changes_nothing =
         has_non_coherent_loads && stores_what_is_there(access, begin, entry.bytes);
     GlobalGranule& granule = region->granule(at / kGlobalGranule - first_granule);
-    for (size_t i = 0; i < granule.size(); ++i) {
-      GlobalEntry& earlier = granule[i];
+    const bool may_conflict = access.writes() || granule.has_writes;
+    for (size_t i = 0; may_conflict && i < granule.entries.size(); ++i) {
+      GlobalEntry& earlier = granule.entries[i];
       const uint16_t common = earlier.bytes & entry.bytes;
       if (common == 0 || (!earlier.writes() && !access.writes())) continue;
       if (is_same_entry(earlier, clean)) continue;

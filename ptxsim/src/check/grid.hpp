@@ -38,7 +38,18 @@ struct GlobalEntry {
   bool writes() const { return kind != AccessKind::kRead; }
 };
 inline constexpr uint32_t kGlobalGranule = 16;  // bytes
-using GlobalGranule = std::vector<GlobalEntry>;
+struct GlobalGranule {
+  std::vector<GlobalEntry> entries;
+  // What lets most reads pass without a look at all entries; it may say too much.
+  struct Readers {
+    uint32_t after = 0;  // the index of a cluster + 1; 0: none yet
+    uint32_t warps = 0;  // that generic reads are of, a bit for each remainder of 32
+  };
+  std::array<Readers, 4> readers{};  // of the newest cluster of each remainder of 4
+  bool has_writes = false;
+  // From here on: reads by one statement of a warp that has none before; 0xff: there are none such.
+  uint8_t run = 0xff;
+};
 
 // A registered buffer. Its shadow has a page where something was touched.
 struct GlobalRegion {

@@ -19,7 +19,7 @@ class TrailWriter {
   void add(const GlobalGranule& granule, uint64_t address, bool writes) {
     std::array<const GlobalEntry*, kGlobalGranule> of_byte{};
     bool any = false;
-    for (const GlobalEntry& entry : granule)
+    for (const GlobalEntry& entry : granule.entries)
       if (entry.writes() == writes)
         for (uint32_t left = entry.bytes; left != 0; left &= left - 1, any = true)
           of_byte[static_cast<size_t>(std::countr_zero(left))] = &entry;

@@ -58,6 +58,67 @@ DONE:
 }
 )";
 
+// The inner part of a tiled SGEMM: square tiles of as many columns as the block has, written, then
+// read by rows and by columns between barriers.
+constexpr const char* kTiledPtx = R"(.version 8.6
+.target sm_80
+.address_size 64
+.visible .entry tiled(.param .u64 out, .param .u32 rounds)
+{
+  .shared .align 16 .b8 tiles[8192];
+  .reg .pred %p<3>;
+  .reg .b32 %r<16>;
+  .reg .f32 %f<16>;
+  .reg .b64 %rd<4>;
+  ld.param.u32 %r1, [rounds];
+  mov.u32 %r2, %tid.x;
+  mov.u32 %r3, %tid.y;
+  mov.u32 %r4, %ntid.x;
+  mad.lo.s32 %r5, %r3, %r4, %r2;
+  mov.u32 %r6, tiles;
+  mad.lo.s32 %r7, %r5, 4, %r6;
+  shl.b32 %r8, %r4, 2;
+  mad.lo.s32 %r9, %r3, %r8, %r6;
+  mad.lo.s32 %r10, %r2, 4, %r6;
+  cvt.rn.f32.u32 %f1, %r5;
+  mov.f32 %f2, 0f00000000;
+ROUND:
+  st.shared.f32 [%r7], %f1;
+  st.shared.f32 [%r7+4096], %f1;
+  bar.sync 0;
+  mov.u32 %r11, %r9;
+  mov.u32 %r12, %r10;
+  mov.u32 %r13, %r4;
+INNER:
+  ld.shared.v4.f32 {%f3, %f4, %f5, %f6}, [%r11];
+  ld.shared.f32 %f7, [%r12+4096];
+  fma.rn.f32 %f2, %f3, %f7, %f2;
+  add.s32 %r12, %r12, %r8;
+  ld.shared.f32 %f8, [%r12+4096];
+  fma.rn.f32 %f2, %f4, %f8, %f2;
+  add.s32 %r12, %r12, %r8;
+  ld.shared.f32 %f9, [%r12+4096];
+  fma.rn.f32 %f2, %f5, %f9, %f2;
+  add.s32 %r12, %r12, %r8;
+  ld.shared.f32 %f10, [%r12+4096];
+  fma.rn.f32 %f2, %f6, %f10, %f2;
+  add.s32 %r12, %r12, %r8;
+  add.s32 %r11, %r11, 16;
+  add.s32 %r13, %r13, -4;
+  setp.ne.u32 %p1, %r13, 0;
+  @%p1 bra INNER;
+  bar.sync 0;
+  add.s32 %r1, %r1, -1;
+  setp.ne.u32 %p2, %r1, 0;
+  @%p2 bra ROUND;
+  ld.param.u64 %rd1, [out];
+  mul.wide.u32 %rd2, %r5, 4;
+  add.s64 %rd3, %rd1, %rd2;
+  st.global.f32 [%rd3], %f2;
+  ret;
+}
+)";
+
 // Eight K = 64 steps of one 128x128 tile. Operands: any codes and scales do, as the time does not
 // depend on them; shared memory is filled with a pattern of finite scales.
 constexpr const char* kTilePtx = R"(.version 9.0
@@ -198,6 +259,16 @@ Result<Measured> measure_scalar(uint32_t lanes) {
   return measure(kScalarPtx, launch, Options{});
 }
 
+Result<Measured> measure_tiled(uint32_t side, bool sanitize) {
+  Launch launch;
+  launch.block = {side, side, 1};
+  append_u32(launch.params, 0x1000'0000, 8);
+  append_u32(launch.params, 16 * 1024 / side, 4);
+  Options options;
+  options.sanitize = sanitize;
+  return measure(kTiledPtx, launch, options);
+}
+
 // Seconds of one tile: the difference between many repetitions and none.
 Result<double> measure_tile(MmaMode mode) {
   constexpr uint32_t kRepeats = 16;
@@ -224,6 +295,17 @@ int speed_command() {
     std::cout << fmt::format(
         "scalar loop, {:>2} lanes: {:6.1f} M warp instructions/s\n", lanes,
         static_cast<double>(measured->warp_instructions) / measured->seconds / 1e6);
+  }
+  for (const uint32_t side : {16u, 32u}) {
+    double rates[2];
+    for (const bool sanitize : {false, true}) {
+      Result<Measured> measured = measure_tiled(side, sanitize);
+      if (!measured.ok()) return print_error(measured.error());
+      rates[sanitize] = static_cast<double>(measured->warp_instructions) / measured->seconds / 1e6;
+    }
+    std::cout << fmt::format(
+        "tiled SGEMM, {:>4} threads: {:6.1f} M warp instructions/s, {:.1f} without the sanitizer\n",
+        side * side, rates[1], rates[0]);
   }
   for (const MmaMode mode : {MmaMode::kExact, MmaMode::kRounded}) {
     Result<double> seconds = measure_tile(mode);

@@ -2,11 +2,11 @@
 // Instructions: ld", "ld.global.nc", "ldu", "st", "st.async").
 #include <fmt/format.h>
 
-#include <bit>
 #include <cstring>
 #include <type_traits>
 
 #include "insn/memory/memory.hpp"
+#include "insn/memory/own_shared.hpp"
 #include "machine/registers/undefined.hpp"
 
 namespace ptxsim {
@@ -126,54 +126,13 @@ uint32_t unknown_of_stored(const Execution& x, const AccessDetail& a, Space spac
   return unknown;
 }
 
-using Offsets = std::array<uint32_t, kWarpSize>;  // in shared memory, by lane
-
-// Where the lanes' accesses are, if all of them are whole and aligned, in their CTA's own memory, in
-// which no mbarrier lives. Others are looked at one by one.
-bool find_own_shared(const Execution& x, const AccessDetail& a, Offsets& offsets) {
-  const uint64_t window = a.address.space.space == Space::kGeneric ? kSharedWindow : 0;
-  if (window == 0 && a.address.space.space != Space::kShared) return false;
-  const SharedMemory& shared = x.cta.shared;
-  const uint32_t bytes = a.bytes();
-  if (!x.cta.mbarriers.empty() || shared.bytes() < shared.begin() + bytes) return false;
-  const uint64_t own = window + (uint64_t{x.cta.rank} << kSharedRankShift) + shared.begin();
-  const uint64_t most = shared.bytes() - shared.begin() - bytes, misaligned = bytes - 1;
-  const auto find = [&](const auto* base) {
-    uint32_t others = 0;
-    for (uint32_t lane = 0; lane < kWarpSize;
-         ++lane) {  // of all, so that it is done for many at once
-      const uint64_t offset = base[lane] + static_cast<uint64_t>(a.address.offset) - own;
-      const bool is_other = offset > most || ((offset + shared.begin()) & misaligned) != 0;
-      others |= static_cast<uint32_t>(is_other) << lane;
-      offsets[lane] = static_cast<uint32_t>(offset + shared.begin());
-    }
-    return (others & x.mask) == 0;
-  };
-  return a.address.base_bytes == 8 ? find(x.source<uint64_t>(a.address.base))
-                                   : find(x.source<uint32_t>(a.address.base));
-}
-
-template <class F>
-void for_lanes_of(uint32_t mask, F&& f) {
-  if (mask == 0xffffffffu)
-    for (int lane = 0; lane < static_cast<int>(kWarpSize); ++lane) f(lane);
-  else
-    for (; mask != 0; mask &= mask - 1) f(std::countr_zero(mask));
-}
-
 // An ordinary load of such memory, every byte of which has been written; false: it is another.
 bool load_own_shared(const Execution& x, const AccessDetail& a) {
-  Offsets offsets;
+  SharedOffsets offsets;
   if (is_strong(a.order) || !find_own_shared(x, a, offsets)) return false;
   const uint32_t bytes = a.bytes();
   const SharedMemory& shared = x.cta.shared;
-  if (x.machine.options().check_uninitialized) {
-    bool is_written = true;
-    for_lanes_of(x.mask, [&](int lane) {
-      is_written &= shared.is_written(offsets[static_cast<size_t>(lane)], bytes);
-    });
-    if (!is_written) return false;
-  }
+  if (x.machine.options().check_uninitialized && !all_written(x, offsets, bytes)) return false;
   x.tell([&](Observer& o) { o.shared_reads(x, x.mask, x.cta, offsets.data(), bytes); });
   for (uint32_t i = 0; i < a.count; ++i) {
     if (!a.elements[i].present()) continue;
