@@ -69,6 +69,7 @@ cuda::Settings settings_of(const ExecArgs& args, const std::string& report) {
     settings.substitutes.push_back(fs::absolute(file).string());
   settings.time = args.time;
   settings.max_clusters = args.max_clusters;
+  settings.once = args.once;
   Options& options = settings.options = options_of(args);
   options.schedule = args.schedule == "eager"  ? Schedule::kEager
                      : args.schedule == "lazy" ? Schedule::kLazy
@@ -91,14 +92,22 @@ std::string ending_text(int status) {
 }
 
 void print_text(std::ostream& out, const ExecArgs& args, const ExecReport& report, int status) {
-  uint64_t launches = 0, instructions = 0;
+  uint64_t launches = 0, instructions = 0, repeated = 0, left_out = 0;
   for (const auto& [name, kernel] : report.kernels) {
     launches += kernel.launches;
     instructions += kernel.warp_instructions;
+    repeated += kernel.repeated;
+    left_out += kernel.clusters_left_out;
   }
   out << fmt::format("ptxsim: {}: {} launches of {} kernels, {} warp instructions{}\n",
                      cuda::find_device(args.device)->name, launches, report.kernels.size(),
                      instructions, ending_text(status));
+  if (args.once)
+    out << fmt::format("{} launches were counted only: others had the same arguments (--once)\n",
+                       repeated);
+  if (args.sample != 0)
+    out << fmt::format("{} clusters were left out (--sample {}): results are those of the others\n",
+                       left_out, args.sample);
   for (const auto& [name, kernel] : report.kernels) {
     if (!args.verbose && !args.time) break;
     out << fmt::format("  {} times {}: {}", kernel.launches, printable(name, kLongestLine),
@@ -144,6 +153,8 @@ void print_json(std::ostream& out, const ExecArgs& args, const ExecReport& repor
     all["kernels"].push_back(Json{{"name", name},
                                   {"launches", kernel.launches},
                                   {"warp_instructions", kernel.warp_instructions},
+                                  {"repeated", kernel.repeated},
+                                  {"clusters_left_out", kernel.clusters_left_out},
                                   {"first_launch", kernel.shape}});
   if (args.time) {
     size_t i = 0;
@@ -209,6 +220,10 @@ void add_exec_options(CLI::App& app, ExecArgs& args) {
   app.add_option("--max-clusters", args.max_clusters,
                  "The GPU runs no more clusters at once, as occupancy calls say; 0: launches none")
       ->check(kUnsigned);
+  app.add_flag(
+      "--once", args.once,
+      "A launch with the arguments of one that has been run since device memory was copied "
+      "to, filled or allocated is counted, not run");
   add_interpreter_options(app, args);
   add_findings_options(app, args);
   app.add_flag("--strict", args.strict,

@@ -88,6 +88,7 @@ void add_launch(ExecReport& report, const Json& record,
   if (kernel.launches == 0) kernel.shape = shape_of(record);
   ++kernel.launches;
   kernel.warp_instructions += record.at("warp_instructions").get<uint64_t>();
+  kernel.clusters_left_out += record.value("clusters_left_out", uint64_t{0});
   if (record.contains("microseconds")) {
     ++kernel.timed;
     kernel.microseconds += record.at("microseconds").get<double>();
@@ -138,6 +139,11 @@ void add_record(ExecReport& report, const Json& record,
   if (event == "launch") {
     report.under_way.erase(record.at("process").get<int64_t>());
     add_launch(report, record, suppressions);
+  }
+  if (event == "repeated") {
+    ExecKernel& kernel = report.kernels[record.at("kernel")];
+    ++kernel.launches;
+    ++kernel.repeated;
   }
   if (event == "found")
     for (const Json& finding : record.at("reports"))

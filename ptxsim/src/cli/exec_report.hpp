@@ -20,6 +20,8 @@ struct ExecFinding {
 
 struct ExecKernel {
   uint64_t launches = 0, warp_instructions = 0;
+  uint64_t repeated = 0;  // launches that were not run, as others had the same arguments
+  uint64_t clusters_left_out = 0;
   uint64_t timed = 0;       // of the launches
   double microseconds = 0;  // of these, by the clock
   std::string shape;        // of the first launch

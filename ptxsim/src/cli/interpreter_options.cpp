@@ -22,6 +22,11 @@ void add_interpreter_options(CLI::App& app, InterpreterArgs& args) {
          "Clusters that run at the same time; default: 4, and as many as the GPU's SMs hold "
          "where those do not end")
       ->check(CLI::Range(1u, 1024u));
+  app.add_option(
+         "--sample", args.sample,
+         "Run so many clusters of a launch, spread evenly over it, and leave out the others: "
+         "what they would write stays as it is, and no result is compared")
+      ->check(CLI::Range(1u, UINT32_MAX));
   app.add_flag("--no-sanitizer", args.no_sanitizer, "Do not check synchronisation");
   app.add_flag("--allow-uninitialized", args.allow_uninitialized,
                "Reads of unwritten bytes are no error");
@@ -36,6 +41,9 @@ Options options_of(const InterpreterArgs& args) {
   options.max_warp_instructions = args.budget;
   options.max_seconds = args.seconds;
   options.admits_more = args.resident == 0;
+  options.sample = args.sample;
+  // What clusters that are left out would have written is read by others, and by later launches.
+  if (args.sample != 0) options.check_uninitialized = false;
   if (args.resident != 0) options.resident_clusters = args.resident;
   return options;
 }

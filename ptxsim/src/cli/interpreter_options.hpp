@@ -17,6 +17,7 @@ struct InterpreterArgs {
   uint64_t budget = 2'000'000'000;
   double seconds = 0;     // 0: no limit
   uint32_t resident = 0;  // 0: 4, and as many as a GPU holds where those do not end
+  uint32_t sample = 0;    // clusters of a launch; 0: all
   bool no_sanitizer = false, strict = false, allow_uninitialized = false;
 };
 

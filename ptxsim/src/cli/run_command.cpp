@@ -42,7 +42,8 @@ Json to_json(const Stats& s) {
               {"l2_write_bytes", s.l2_write_bytes},
               {"barrier_waits", s.barrier_waits},
               {"barrier_waits_blocked", s.barrier_waits_blocked},
-              {"async_operations", s.async_operations}};
+              {"async_operations", s.async_operations},
+              {"clusters_left_out", s.clusters_left_out}};
 }
 
 Json to_json(const Place& p) {
@@ -158,6 +159,9 @@ void print_result(const RunArgs& args, const CaseResult& result, const Program& 
                            name_of(schedule), seed, count(folded, reports, Severity::kError),
                            count(folded, reports, Severity::kWarning),
                            count(folded, reports, Severity::kAdvisory));
+  if (const uint64_t left_out = result.run.stats.clusters_left_out; left_out != 0)
+    std::cout << fmt::format("  {} clusters were left out (--sample {}); no result was compared\n",
+                             left_out, args.sample);
   for (const std::string& text : result.mismatches)
     std::cout << "  " << printable_lines(text) << "\n";
   print_reports(args, result, folded);

@@ -62,6 +62,7 @@ uint64_t DeviceMemory::next_address(uint64_t bytes) {
 
 Status DeviceMemory::add(Allocation allocation, const std::string& name,
                          std::vector<std::byte> data, bool initialized) {
+  ++changes_;
   global_.add(name, allocation.address, std::move(data), initialized, false);
   used_ += allocation.bytes;
   highest_ = std::max(highest_, used_);
@@ -150,6 +151,7 @@ void DeviceMemory::release_variable(uint64_t address) {
 }
 
 void DeviceMemory::erase(std::map<uint64_t, Allocation>::iterator allocation) {
+  ++changes_;
   used_ -= allocation->second.bytes;
   global_.remove(allocation->first);
   allocations_.erase(allocation);

@@ -81,6 +81,7 @@ class DeviceMemory {
   const std::map<uint64_t, Allocation>& allocations() const { return allocations_; }
   uint64_t capacity() const { return capacity_; }
   uint64_t used() const { return used_; }
+  uint64_t changes() const { return changes_; }  // allocations and releases so far
   uint64_t highest() const { return highest_; }  // that was ever used at once
 
  private:
@@ -95,7 +96,7 @@ class DeviceMemory {
   uint64_t capacity_ = 0, used_ = 0, highest_ = 0;
   uint64_t next_ = kDeviceBegin;
   uint64_t next_host_ = kDeviceEnd;  // below the interpreter's windows, unlike what malloc gives
-  uint64_t count_ = 0;
+  uint64_t count_ = 0, changes_ = 0;
 };
 
 }  // namespace ptxsim::cuda

@@ -174,8 +174,20 @@ void Session::touched(const char* call, const std::vector<MemoryRange>& writes,
   trail->accesses.push_back(call);
   add_ranges(memory, writes, trail->writes);
   add_ranges(memory, reads, trail->reads);
+  if (!trail->writes.empty()) launched_.clear();
   const std::vector<Report> reports = streams.touched(trail);
   if (!reports.empty()) recorder.found(call, reports);
+}
+
+// Whether such a launch has been run since a copy, a fill or an allocation; from now on it has.
+bool Session::has_run(const LaunchRequest& request) {
+  if (changes_of_launched_ != memory.changes()) launched_.clear();
+  changes_of_launched_ = memory.changes();
+  std::string key = fmt::format("{} {} {} {} {} ", static_cast<const void*>(request.kernel),
+                                text_of(request.grid), text_of(request.block),
+                                text_of(request.cluster), request.dynamic_shared_bytes);
+  key.append(request.params.begin(), request.params.end());
+  return !launched_.insert(std::move(key)).second;
 }
 
 Status Session::launch(const LaunchRequest& request, GridChain& chain) {
@@ -187,6 +199,10 @@ Status Session::launch(const LaunchRequest& request, GridChain& chain) {
                      false);
     return sticky = kNotSupported;
   }
+  if (settings.once && has_run(request)) {
+    recorder.repeated(kernel.entry->name);
+    return sticky;
+  }
   Launch launch{.grid = request.grid,
                 .block = request.block,
                 .cluster = request.cluster,
@@ -196,8 +212,10 @@ Status Session::launch(const LaunchRequest& request, GridChain& chain) {
                 .earlier_grids = request.overlaps ? chain.beside_next() : EarlierGrids()};
   Options options = settings.options;
   options.keep_trail = true;
-  if (request.cooperative)  // its blocks may wait for each other
+  if (request.cooperative) {  // its blocks may wait for each other
     options.resident_clusters = static_cast<uint32_t>(volume(launch.grid));
+    options.sample = 0;
+  }
   if (last_launched_ != kernel.module) {
     if (last_launched_ != nullptr) last_launched_->name_variables(memory, false);
     kernel.module->name_variables(memory, true);

@@ -96,6 +96,8 @@ void Recorder::launched(const std::string& kernel, const Launch& launch, const R
                         std::optional<double> microseconds) const {
   Json record = record_of("launch", kernel, launch);
   record["warp_instructions"] = result.stats.warp_instructions;
+  if (result.stats.clusters_left_out != 0)
+    record["clusters_left_out"] = result.stats.clusters_left_out;
   if (microseconds) record["microseconds"] = *microseconds;
   if (result.error)
     record["error"] = Json{{"kind", name_of(result.error->kind)},
@@ -103,6 +105,11 @@ void Recorder::launched(const std::string& kernel, const Launch& launch, const R
                            {"place", to_json(result.error->place)}};
   for (const Report& r : result.reports.list) record["reports"].push_back(to_json(r));
   append(record.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+void Recorder::repeated(const std::string& kernel) const {
+  append(Json{{"event", "repeated"}, {"kernel", demangled(kernel)}}.dump(
+      -1, ' ', false, Json::error_handler_t::replace));
 }
 
 void Recorder::found(const std::string& what, const std::vector<Report>& reports) const {

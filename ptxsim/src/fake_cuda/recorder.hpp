@@ -22,6 +22,8 @@ class Recorder {
   // `microseconds`: the clock's estimate, where there is a clock.
   void launched(const std::string& kernel, const Launch& launch, const RunResult& result,
                 std::optional<double> microseconds) const;
+  // A launch that was not run, as one with the same arguments has been.
+  void repeated(const std::string& kernel) const;
   // Findings of work that is no launch, `what`: a copy.
   void found(const std::string& what, const std::vector<Report>& reports) const;
   // A call that was refused, or did not do what the program may expect. `modelled` false: CUDA

@@ -37,6 +37,8 @@ void apply(Settings& settings, std::string_view key, std::string_view value) {
   if (key == "seconds") read_milliseconds(value, options.max_seconds);
   if (key == "resident") read_number(value, options.resident_clusters);
   if (key == "admits_more") options.admits_more = value != "0";
+  if (key == "sample") read_number(value, options.sample);
+  if (key == "once") settings.once = value != "0";
   if (key == "max_clusters") read_number(value, settings.max_clusters);
 }
 
@@ -48,11 +50,11 @@ std::string to_text(const Settings& settings) {
       "device={}\nreport={}\nptx={}\ntime={:d}\nschedule={}\nseed={}\nsanitize={:d}\nstrict={:d}"
       "\nuninitialized={:d}"
       "\nmma={}\nbudget={}\n"
-      "seconds={}\nresident={}\nadmits_more={:d}\nmax_clusters={}\n",
+      "seconds={}\nresident={}\nadmits_more={:d}\nmax_clusters={}\nsample={}\nonce={:d}\n",
       settings.device, settings.report, settings.ptx_folder, settings.time,
       static_cast<int>(o.schedule), o.seed, o.sanitize, o.strict, o.check_uninitialized,
       static_cast<int>(o.mma), o.max_warp_instructions, static_cast<uint64_t>(o.max_seconds * 1000),
-      o.resident_clusters, o.admits_more, settings.max_clusters);
+      o.resident_clusters, o.admits_more, settings.max_clusters, o.sample, settings.once);
   for (const std::string& file : settings.substitutes) text += "substitute=" + file + "\n";
   return text;
 }

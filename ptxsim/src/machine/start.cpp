@@ -183,7 +183,11 @@ Machine::Machine(std::shared_ptr<const Program> program, const Launch& launch, G
                      : places_;
   lay_out_module_memory();
   const uint64_t clusters = volume(launch_.grid) / volume(launch_.cluster);
-  for (uint32_t i = 0; i < clusters; ++i) pending_clusters_.push_back(i);
+  const uint64_t run =
+      options_.sample == 0 ? clusters : std::min<uint64_t>(clusters, options_.sample);
+  for (uint64_t i = 0; i < run; ++i)
+    pending_clusters_.push_back(static_cast<uint32_t>(i * clusters / run));
+  stats_.clusters_left_out = clusters - run;
   stats_.by_warp.assign((volume(launch_.block) + kWarpSize - 1) / kWarpSize, 0);
   stats_.by_statement.assign(program_->insns.size(), 0);
 }

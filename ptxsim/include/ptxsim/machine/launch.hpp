@@ -85,7 +85,10 @@ struct Options {
   bool admits_more = false;
   SmLimits sm = {};
   uint32_t most_clusters = UINT32_MAX;  // at once, however many fit
-  uint32_t num_sms = 148;               // %nsmid
+  // No more clusters of a launch than these are run, spread evenly over it; the others never are,
+  // and nothing is written in their place. 0: all.
+  uint32_t sample = 0;
+  uint32_t num_sms = 148;  // %nsmid
   // clusterlaunchcontrol finds no cluster that waits, as on a GPU that has room for all of them.
   bool all_clusters_started = false;
   // Another thread or a signal handler sets it: the run ends within a few turns of its warps, with

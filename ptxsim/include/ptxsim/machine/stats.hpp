@@ -7,6 +7,7 @@
 namespace ptxsim {
 
 struct Stats {
+  uint64_t clusters_left_out = 0;  // Options::sample
   uint64_t warp_instructions = 0;
   uint64_t lane_instructions = 0;
   std::vector<uint64_t>

@@ -56,6 +56,7 @@ int main(int argc, char** argv) {
                {"padding", padding},
                {"pools", pools},
                {"in_place", in_place},
+               {"repeats", repeats},
                {"overlap_right", overlap_right},
                {"overlap_missing", overlap_missing},
                {"overlap_late", overlap_late},

@@ -35,6 +35,7 @@ void wide_tiles();
 void padding();
 void pools();
 void in_place();
+void repeats();
 void overlap_right();
 void overlap_missing();
 void overlap_late();
