@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -62,3 +63,23 @@ def test_what_is_taken(rows: int, dtype: torch.dtype, fits: bool) -> None:
     assert sums.takes(torch.empty(rows, 4096, dtype=dtype)) is fits
     assert not sums.takes(torch.empty(4096, 2, dtype=dtype).t())  # as it lies
     assert not sums.takes(torch.empty(1, 12, dtype=dtype))  # 24 bytes: no 16 of each process
+    if fits:
+        assert not sums.takes(torch.empty(rows, 4096, dtype=dtype, requires_grad=True))
+
+
+def test_made_in_inference_mode_and_used_outside(monkeypatch: Any) -> None:
+    import torch.distributed._symmetric_memory as symmetric
+
+    monkeypatch.setattr(symmetric, "empty", torch.empty, raising=False)
+    monkeypatch.setattr(symmetric, "rendezvous", lambda buffer, name: None, raising=False)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: None)
+    group: Any = SimpleNamespace(group_name="0", size=lambda: 2)
+    with torch.inference_mode():
+        sums = SymmetricSums(group, torch.device("cpu"))
+        first = sums._part(torch.bfloat16, torch.Size([3, 8]))
+    for shape in ((3, 8), (5, 16)):
+        sums._part(torch.bfloat16, torch.Size(shape)).copy_(torch.ones(shape))
+    assert first.data_ptr() == sums._part(torch.bfloat16, torch.Size([3, 8])).data_ptr()
+    for rows in range(200):  # of any number of sizes some are kept
+        sums._part(torch.float32, torch.Size([rows, 8]))
+    assert len(sums._parts) <= 64

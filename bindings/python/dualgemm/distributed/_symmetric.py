@@ -35,16 +35,18 @@ class SymmetricSums:
         import torch.distributed._symmetric_memory as symmetric
 
         self.name, self.world = group.group_name, group.size()
-        buffer = symmetric.empty(LIMIT_BYTES, dtype=torch.uint8, device=device)
+        with torch.inference_mode(False):  # calls outside of it cannot write to what was made inside, views included
+            buffer = symmetric.empty(LIMIT_BYTES, dtype=torch.uint8, device=device)
+            self._whole = {dtype: buffer.view(dtype) for dtype in _DTYPES}
         symmetric.rendezvous(buffer, self.name)
-        self._whole = {dtype: buffer.view(dtype) for dtype in _DTYPES}
         self._parts: dict[tuple[torch.dtype, torch.Size], Tensor] = {}
         self._device, self._stream = device, torch.cuda.current_stream(device)
 
     def takes(self, summand: Tensor) -> bool:
         size = summand.numel() * summand.element_size()
         fits = 0 < size <= LIMIT_BYTES and size % (16 * self.world) == 0
-        return fits and summand.dtype in _DTYPES and summand.is_contiguous()
+        # torch's kernels have no derivative: what wants one goes as it went without them.
+        return fits and summand.dtype in _DTYPES and summand.is_contiguous() and not summand.requires_grad
 
     def add(self, summand: Tensor) -> Tensor:
         """The sum of what the processes give, of a shape and dtype that takes() accepts in each of them."""
@@ -69,7 +71,8 @@ class SymmetricSums:
         if part is None:
             if len(self._parts) == 64:
                 self._parts.clear()
-            part = self._whole[dtype].narrow(0, 0, shape.numel()).view(shape)
+            with torch.inference_mode(False):
+                part = self._whole[dtype].narrow(0, 0, shape.numel()).view(shape)
             self._parts[dtype, shape] = part
         return part
 
