@@ -110,6 +110,8 @@ RunResult run_launches(const Case& description, const std::shared_ptr<const Prog
     chain.add(result.trail, launch.earlier_grids);
     add(all.reports, result.reports, of_case);
     if (of_case) add(all.stats, result.stats);
+    // Every launch writes what is compared.
+    all.stats.clusters_left_out += result.stats.clusters_left_out;
     for (PrintedText& text : result.printed.texts) all.printed.add(std::move(text));
     all.printed.lost += result.printed.lost;
     all.error = std::move(result.error);

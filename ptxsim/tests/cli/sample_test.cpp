@@ -42,6 +42,22 @@ TEST_F(Sample, ClustersAreSpreadEvenly) {
     EXPECT_EQ(static_cast<unsigned char>(bytes[4 * i]), i % 16 == 0 ? i : 0) << i;
 }
 
+// A launch that is whole reads what one that is not has left.
+TEST_F(Sample, OneOfSeveralLaunches) {
+  std::string several = kNames;
+  several.replace(
+      several.find("//! {"), several.find(".version"),
+      R"(//! {"buffers": [{"name": "out", "type": "u32", "count": 64, "fill": 0, "expect": "0..63"}],
+//!  "launches": [{"entry": "names", "grid": [64], "block": [32], "params": [{"buffer": "out"}]},
+//!               {"entry": "names", "grid": [2], "block": [32], "params": [{"buffer": "out"}]}]}
+)");
+  write("several.ptx", several);
+  EXPECT_EQ(start({"run", "several.ptx"}).exit_code, 0);
+  const Outcome some = start({"run", "several.ptx", "--sample", "4"});
+  EXPECT_EQ(some.exit_code, 0) << some;
+  EXPECT_TRUE(contains(some.out, "60 clusters were left out")) << some;
+}
+
 TEST_F(Sample, MoreThanThereAreIsAll) {
   write("names.ptx", kNames);
   const Outcome all = start({"run", "names.ptx", "--sample", "100"});
