@@ -202,6 +202,7 @@ void Sanitizer::State::enter_read(const ShadowEntry& read, Granule& granule) con
   if (!entry.is_async && (granule.warps & warp) == 0) {
     granule.warps |= warp;
     granule.run = static_cast<uint32_t>(entries.size());
+    granule.has_spread |= entry.is_spread;
     entries.push_back(entry);
     return;
   }
@@ -209,6 +210,7 @@ void Sanitizer::State::enter_read(const ShadowEntry& read, Granule& granule) con
     const ShadowEntry& first = entries[granule.run];
     if (first.actor == entry.actor && first.statement == entry.statement &&
         first.epoch == entry.epoch) {
+      granule.has_spread |= entry.is_spread;
       if (!join_lanes(granule, granule.run, entry)) entries.push_back(entry);
       return;
     }
@@ -247,7 +249,6 @@ void Sanitizer::shared_reads(const Execution& x, uint32_t lanes, Cta& owner,
                     .is_async = false,
                     .load = s.open_shared,
                     .followed = s.open_followed};
-  const uint64_t bit = 1ull << (warp & 63);
   const uint32_t sharers = kGranule / bytes;  // lanes that a granule may be shared out among
   for (uint32_t left = lanes; left != 0;) {
     const int lane = std::countr_zero(left);
@@ -274,14 +275,7 @@ void Sanitizer::shared_reads(const Execution& x, uint32_t lanes, Cta& owner,
       }
       continue;
     }
-    granule.has_spread |= entry.is_spread;
-    if ((granule.warps & bit) != 0) {
-      s.enter_read(entry, granule);
-      continue;
-    }
-    granule.warps |= bit;
-    granule.run = static_cast<uint32_t>(granule.entries.size());
-    granule.entries.push_back(entry);
+    s.enter_read(entry, granule);
   }
 }
 

@@ -86,12 +86,12 @@ class Session {
   explicit Session(Settings from);
   Status refuse_launch(const LaunchRequest& request, Status status,
                        const std::string& message) const;
+  bool has_run(const LaunchRequest& request);
 
   std::map<LoadedModule*, std::unique_ptr<LoadedModule>> modules_;
   std::vector<LoadedModule*> substitutes_;  // of settings.substitutes, from the first use on
   uint32_t num_modules_ = 0;                // that were ever loaded
   const LoadedModule* last_launched_ = nullptr;
-  bool has_run(const LaunchRequest& request);
   std::set<std::string> launched_;    // with settings.once: what has been run since memory changed
   uint64_t changes_of_launched_ = 0;  // DeviceMemory::changes() then
 };

@@ -139,7 +139,7 @@ bool load_own_shared(const Execution& x, const AccessDetail& a) {
     const std::byte* from = shared.at(0) + i * a.element_bytes;
     std::byte* to = x.registers + a.elements[i].at;
     if (a.load == &load_as<uint32_t, uint32_t>) {  // most of them
-      for_lanes_of(x.mask, [&](int lane) {
+      x.for_lanes([&](int lane) {
         load_as<uint32_t, uint32_t>(from + offsets[static_cast<size_t>(lane)], to, lane);
       });
     } else {

@@ -27,7 +27,7 @@ bool find_own_shared(const Execution& x, const AccessDetail& a, SharedOffsets& o
 bool all_written(const Execution& x, const SharedOffsets& offsets, uint32_t bytes) {
   const SharedMemory& shared = x.cta.shared;
   bool is_written = true;
-  for_lanes_of(x.mask, [&](int lane) {
+  x.for_lanes([&](int lane) {
     is_written &= shared.is_written(offsets[static_cast<size_t>(lane)], bytes);
   });
   return is_written;
