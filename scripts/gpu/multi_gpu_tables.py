@@ -5,8 +5,8 @@ MLP_WAYS = ["ours", "bf16", "one", "sequence"]
 SUM_LATENCY, EXCHANGE_LATENCY = 6.5, 18.0
 # Microseconds of an MLP's two launches with nothing to read.
 LAUNCHES = 8.0
-# Experts in all, experts a token, of the models of the bench.
-EXPERTS = {"qwen3_30b_a3b": (128, 8), "gpt_oss_120b": (128, 4), "deepseek_v3": (256, 8)}
+# Experts in all, experts a token, hidden size, intermediate size.
+MODELS = {"qwen3_30b_a3b": (128, 8, 2048, 768), "gpt_oss_120b": (128, 4, 2880, 2880), "deepseek_v3": (256, 8, 7168, 2048)}
 READ_BOUND_TOKENS = 128  # up to here a process's share is the bytes of the experts that its tokens touch
 
 
@@ -46,7 +46,7 @@ def report(results):
 
 def touched(name, world, tokens):
     """Experts of one process that some of all tokens choose."""
-    total, top_k = EXPERTS[name]
+    total, top_k, *_ = MODELS[name]
     return total / world * (1 - (1 - top_k / total) ** (world * tokens))
 
 

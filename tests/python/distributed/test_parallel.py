@@ -249,6 +249,10 @@ def _disagree(rank: int, world: int, what: str) -> None:
         rule = r"module.gate_codes.shape: \(96, 32\) in process 0, \(192, 32\) in process 1; must be the same"
     elif what == "down":
         rule = "module.down: Linear, 96 columns in process 0, Nvfp4Down, 96 columns in process 1; must be the same"
+    elif what == "rows":
+        rule = "module.down, rows: 64 in process 0, 32 in process 1; must be the same in every process"
+        if rank == 1:
+            module.down = nn.Linear(INTERMEDIATE, HIDDEN // 2)
     elif what == "bias":
         rule = "module.down.bias: True in process 0, False in process 1"
     elif what == "style":
@@ -263,6 +267,6 @@ def _disagree(rank: int, world: int, what: str) -> None:
     assert all(torch.equal(before[name].view(torch.uint8), one.view(torch.uint8)) for name, one in module.state_dict().items())
 
 
-@pytest.mark.parametrize("what", ["shape", "down", "bias", "style", "refused"])
+@pytest.mark.parametrize("what", ["shape", "down", "rows", "bias", "style", "refused"])
 def test_every_process_refuses_what_does_not_agree(processes: Any, what: str) -> None:
     processes(2).run(_disagree, what)

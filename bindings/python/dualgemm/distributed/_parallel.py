@@ -22,9 +22,13 @@ from ._collectives import all_reduced, gathered, reduce_scattered
 
 _BUFFERS = ("gate_codes", "gate_scales", "up_codes", "up_scales")
 _ALL_OF_N = ("bias_gate", "bias_up")
-
-
-_AGREED = {"style": "style", "shape": "module.gate_codes.shape", "down": "module.down", "bias": "module.down.bias"}
+_AGREED = {
+    "style": "style",
+    "shape": "module.gate_codes.shape",
+    "down": "module.down",
+    "rows": "module.down, rows",
+    "bias": "module.down.bias",
+}
 """In what processes must not differ, and what an error calls it."""
 
 
@@ -149,6 +153,7 @@ def _described(module: Any) -> dict[str, Any]:
     return {
         "shape": tuple(module.gate_codes.shape),
         "down": f"{type(down).__name__}, {down.in_features} columns",
+        "rows": (down.weight if isinstance(down, nn.Linear) else down.w_codes).shape[0],
         "bias": getattr(down, "bias", None) is not None,
     }
 
