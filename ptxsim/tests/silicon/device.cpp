@@ -4,7 +4,11 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <functional>
+#include <memory>
+#include <utility>
 
 namespace silicon {
 namespace {
@@ -16,6 +20,12 @@ using ptxsim::Fault;
 
 constexpr size_t kGuardBytes = 4096;
 constexpr std::byte kGuard{0xa5};
+// Times: how many bytes the copies of a cold launch's buffers have together, which is several times
+// an L2; how many copies at the most; and how long a replay is to take.
+constexpr uint64_t kColdBytes = uint64_t{512} << 20;
+constexpr size_t kMostCopies = 64;
+constexpr double kReplayUs = 2000;
+constexpr int kReplays = 9, kMostRounds = 100;
 
 void check(cudaError_t error, const char* what) {
   if (error != cudaSuccess) throw Fault(fmt::format("{}: {}", what, cudaGetErrorString(error)));
@@ -108,24 +118,37 @@ ptxsim::Result<std::array<uint8_t, 128>> encode(const ptxsim::TensorMap& m) {
   return bytes;
 }
 
-void launch(const std::string& ptx, const Case& c) {
-  static const auto load = entry_point<decltype(&cuModuleLoadDataEx)>("cuModuleLoadDataEx");
-  static const auto unload = entry_point<decltype(&cuModuleUnload)>("cuModuleUnload");
-  static const auto get = entry_point<decltype(&cuModuleGetFunction)>("cuModuleGetFunction");
-  static const auto attribute = entry_point<decltype(&cuFuncSetAttribute)>("cuFuncSetAttribute");
+// A kernel of a PTX text, loaded as long as this lives.
+class LoadedKernel {
+ public:
+  LoadedKernel(const std::string& ptx, const Case& c) {
+    static const auto load = entry_point<decltype(&cuModuleLoadDataEx)>("cuModuleLoadDataEx");
+    static const auto get = entry_point<decltype(&cuModuleGetFunction)>("cuModuleGetFunction");
+    static const auto attribute = entry_point<decltype(&cuFuncSetAttribute)>("cuFuncSetAttribute");
+    char log[4096] = "";
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
+    if (load(&module_, ptx.c_str(), 2, options, values) != CUDA_SUCCESS)
+      throw Fault(fmt::format("the driver refused the PTX: {}", log));
+    check(get(&function_, module_, c.entry.c_str()), "cuModuleGetFunction");
+    check(attribute(function_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                    static_cast<int>(c.launch.dynamic_shared_bytes)),
+          "cuFuncSetAttribute");
+  }
+  ~LoadedKernel() { entry_point<decltype(&cuModuleUnload)>("cuModuleUnload")(module_); }
+  LoadedKernel(const LoadedKernel&) = delete;
+  LoadedKernel& operator=(const LoadedKernel&) = delete;
+
+  void launch(const Case& c, CUstream stream) const;
+
+ private:
+  CUmodule module_ = nullptr;
+  CUfunction function_ = nullptr;
+};
+
+void LoadedKernel::launch(const Case& c, CUstream stream) const {
   static const auto info = entry_point<decltype(&cuFuncGetParamInfo)>("cuFuncGetParamInfo");
   static const auto run = entry_point<decltype(&cuLaunchKernelEx)>("cuLaunchKernelEx");
-  char log[4096] = "";
-  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-  void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
-  CUmodule module = nullptr;
-  if (load(&module, ptx.c_str(), 2, options, values) != CUDA_SUCCESS)
-    throw Fault(fmt::format("the driver refused the PTX: {}", log));
-  CUfunction function = nullptr;
-  check(get(&function, module, c.entry.c_str()), "cuModuleGetFunction");
-  check(attribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                  static_cast<int>(c.launch.dynamic_shared_bytes)),
-        "cuFuncSetAttribute");
   const auto& [grid, block, cluster] = std::tie(c.launch.grid, c.launch.block, c.launch.cluster);
   CUlaunchAttribute attributes[1] = {};
   attributes[0].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
@@ -136,6 +159,7 @@ void launch(const std::string& ptx, const Case& c) {
   config.gridDimX = grid[0], config.gridDimY = grid[1], config.gridDimZ = grid[2];
   config.blockDimX = block[0], config.blockDimY = block[1], config.blockDimZ = block[2];
   config.sharedMemBytes = c.launch.dynamic_shared_bytes;
+  config.hStream = stream;
   config.attrs = attributes;
   config.numAttrs = ptxsim::volume(cluster) > 1 ? 1 : 0;
   std::vector<uint8_t> params = c.launch.params;
@@ -144,13 +168,77 @@ void launch(const std::string& ptx, const Case& c) {
   // H200).
   std::vector<void*> arguments;
   size_t begin = 0, offset = 0, bytes = 0;
-  for (size_t i = 0; info(function, i, &offset, &bytes) == CUDA_SUCCESS; ++i) {
+  for (size_t i = 0; info(function_, i, &offset, &bytes) == CUDA_SUCCESS; ++i) {
     if (i == 0) begin = offset;
     arguments.push_back(params.data() + (offset - begin));
   }
-  check(run(&config, function, arguments.data(), nullptr), "cuLaunchKernelEx");
-  check(cudaDeviceSynchronize(), "the kernel");
-  check(unload(module), "cuModuleUnload");
+  check(run(&config, function_, arguments.data(), nullptr), "cuLaunchKernelEx");
+}
+
+// A case with memory of its own on the device.
+struct DeviceCase {
+  std::vector<std::unique_ptr<DeviceBuffer>> memory;
+  std::vector<uint64_t> addresses;
+  Case description;
+};
+
+ptxsim::Result<DeviceCase> place_on_device(const std::string& case_json,
+                                           const std::string& folder) {
+  DeviceCase placed;
+  const ptxsim::CaseTarget target{
+      [&](const std::string&, uint64_t bytes) {
+        placed.memory.push_back(std::make_unique<DeviceBuffer>(bytes));
+        placed.addresses.push_back(reinterpret_cast<uint64_t>(placed.memory.back()->data()));
+        return placed.addresses.back();
+      },
+      encode};
+  ptxsim::Result<Case> c = ptxsim::parse_case(case_json, folder, &target);
+  if (!c.ok()) return c.error();
+  placed.description = std::move(*c);
+  for (size_t i = 0; i < placed.memory.size(); ++i)
+    if (placed.description.buffers[i].initialized)
+      placed.memory[i]->set(placed.description.buffers[i].data);
+  return placed;
+}
+
+class Stream {
+ public:
+  Stream() { check(cudaStreamCreate(&stream_), "cudaStreamCreate"); }
+  ~Stream() { cudaStreamDestroy(stream_); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+// us of one replay of what `record` puts into the stream: the median of so many.
+double median_replay(const std::function<void(cudaStream_t)>& record, int replays) {
+  const Stream stream;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal), "capture");
+  record(stream.get());
+  check(cudaStreamEndCapture(stream.get(), &graph), "capture");
+  check(cudaGraphInstantiate(&executable, graph, 0), "cudaGraphInstantiate");
+  cudaEvent_t begin = nullptr, end = nullptr;
+  check(cudaEventCreate(&begin), "cudaEventCreate");
+  check(cudaEventCreate(&end), "cudaEventCreate");
+  std::vector<double> times;
+  for (int i = 0; i < replays + 1; ++i) {  // the first one warms up
+    check(cudaEventRecord(begin, stream.get()), "cudaEventRecord");
+    check(cudaGraphLaunch(executable, stream.get()), "cudaGraphLaunch");
+    check(cudaEventRecord(end, stream.get()), "cudaEventRecord");
+    check(cudaStreamSynchronize(stream.get()), "the kernel");
+    float ms = 0;
+    check(cudaEventElapsedTime(&ms, begin, end), "cudaEventElapsedTime");
+    if (i > 0) times.push_back(ms * 1e3);
+  }
+  cudaEventDestroy(begin), cudaEventDestroy(end);
+  cudaGraphExecDestroy(executable), cudaGraphDestroy(graph);
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
 }
 
 }  // namespace
@@ -172,23 +260,44 @@ ptxsim::Result<DeviceInfo> open_device() {
 ptxsim::Result<DeviceRun> run_on_device(const std::string& ptx, const std::string& case_json,
                                         const std::string& folder) {
   try {
-    std::vector<std::unique_ptr<DeviceBuffer>> memory;
+    ptxsim::Result<DeviceCase> placed = place_on_device(case_json, folder);
+    if (!placed.ok()) return placed.error();
+    const Case& c = placed->description;
+    LoadedKernel(ptx, c).launch(c, nullptr);
+    check(cudaDeviceSynchronize(), "the kernel");
     DeviceRun result;
-    const ptxsim::CaseTarget target{
-        [&](const std::string&, uint64_t bytes) {
-          memory.push_back(std::make_unique<DeviceBuffer>(bytes));
-          result.addresses.push_back(reinterpret_cast<uint64_t>(memory.back()->data()));
-          return result.addresses.back();
-        },
-        encode};
-    ptxsim::Result<Case> c = ptxsim::parse_case(case_json, folder, &target);
-    if (!c.ok()) return c.error();
-    for (size_t i = 0; i < memory.size(); ++i)
-      if (c->buffers[i].initialized) memory[i]->set(c->buffers[i].data);
-    launch(ptx, *c);
-    for (size_t i = 0; i < memory.size(); ++i)
-      result.buffers.push_back(memory[i]->contents(c->buffers[i].name));
+    result.addresses = placed->addresses;
+    for (size_t i = 0; i < placed->memory.size(); ++i)
+      result.buffers.push_back(placed->memory[i]->contents(c.buffers[i].name));
     return result;
+  } catch (const Fault& fault) {
+    return fault.error();
+  }
+}
+
+ptxsim::Result<double> time_on_device(const std::string& ptx, const std::string& case_json,
+                                      const std::string& folder, bool cold) {
+  try {
+    std::vector<DeviceCase> copies;
+    uint64_t bytes = 0;
+    do {
+      ptxsim::Result<DeviceCase> placed = place_on_device(case_json, folder);
+      if (!placed.ok()) return placed.error();
+      for (const ptxsim::CaseBuffer& b : placed->description.buffers) bytes += b.data.size();
+      copies.push_back(std::move(*placed));
+    } while (cold && bytes < kColdBytes && copies.size() < kMostCopies);
+    const LoadedKernel kernel(ptx, copies.front().description);
+    const auto in_a_row = [&](int rounds) {
+      return median_replay(
+                 [&](cudaStream_t stream) {
+                   for (int i = 0; i < rounds; ++i)
+                     for (const DeviceCase& c : copies) kernel.launch(c.description, stream);
+                 },
+                 kReplays) /
+             (rounds * static_cast<double>(copies.size()));
+    };
+    const double once = in_a_row(1) * static_cast<double>(copies.size());
+    return in_a_row(std::clamp(static_cast<int>(kReplayUs / once), 2, kMostRounds));
   } catch (const Fault& fault) {
     return fault.error();
   }

@@ -25,4 +25,9 @@ struct DeviceRun {
 ptxsim::Result<DeviceRun> run_on_device(const std::string& ptx, const std::string& case_json,
                                         const std::string& folder);
 
+// us from one launch to the next in a graph of launches in a row, the median of several replays.
+// `cold`: each launch finds buffers that others have driven out of L2; else the same ones again.
+ptxsim::Result<double> time_on_device(const std::string& ptx, const std::string& case_json,
+                                      const std::string& folder, bool cold);
+
 }  // namespace silicon

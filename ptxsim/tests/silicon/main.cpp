@@ -1,7 +1,10 @@
 // Runs every PTX case on the GPU and in ptxsim and compares the buffers bit for bit. Cases with a
 // tolerance (approximate functions) are compared by ulp, and the largest distance is printed.
 //   ptxsim_silicon <folder of .ptx files>...
-// Exit codes: 0 all agree; 1 a difference; 2 no GPU or unreadable input.
+//   ptxsim_silicon --time <.ptx file> <.json file>...
+// --time: instead, how long each case takes on the GPU; a line of JSON for each (time_on_device). A
+// file whose name ends in .cold.json is timed with cold caches.
+// Exit codes: 0 all agree; 1 a difference, or a kernel that failed; 2 no GPU or unreadable input.
 #include <fmt/format.h>
 
 #include <sys/mman.h>
@@ -16,6 +19,7 @@
 #include <iostream>
 #include <new>
 #include <sstream>
+#include <string_view>
 
 #include "device.hpp"
 
@@ -180,6 +184,28 @@ int print_rows(const std::vector<std::filesystem::path>& files, RunProgress& pro
   return 0;
 }
 
+int print_times(const std::filesystem::path& kernel, const std::vector<std::string>& cases) {
+  const auto device = silicon::open_device();
+  if (!device.ok()) {
+    std::cerr << device.error().message << "\n";
+    return 2;
+  }
+  const std::string ptx = read(kernel);
+  for (const std::string& name : cases) {
+    const std::filesystem::path file = name;
+    const auto us = silicon::time_on_device(ptx, read(file), file.parent_path().string(),
+                                            name.ends_with(".cold.json"));
+    if (!us.ok()) {
+      std::cerr << name << ": " << us.error().message << "\n";
+      return 1;
+    }
+    std::cout << fmt::format("{{\"file\": \"{}\", \"device\": \"{}\", \"us\": {:.4g}}}\n",
+                             file.filename().string(), device.value().name, us.value())
+              << std::flush;
+  }
+  return 0;
+}
+
 // In a process of its own. True when it came to its end and returned 0.
 template <class F>
 bool apart(F&& f) {
@@ -193,6 +219,8 @@ bool apart(F&& f) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 3 && std::string_view(argv[1]) == "--time")
+    return print_times(argv[2], {argv + 3, argv + argc});
   std::vector<std::filesystem::path> files;
   for (int i = 1; i < argc; ++i) {
     if (!std::filesystem::is_directory(argv[i])) {
