@@ -46,6 +46,8 @@ int print(const TimeArgs& args, const timing::GpuParameters& gpu,
   for (auto& [name, work] : launches) {
     if (args.ctas_per_sm > 0) work.ctas_per_sm = args.ctas_per_sm;
     work.dependent_launch |= args.dependent_launch;
+    work.in_graph = args.in_graph;
+    work.is_warm = args.warm;
     TimedLaunch t{name,
                   timing::time_of(work, gpu.values()),
                   timing::interval_of(work, gpu, args.draws, args.seed),
@@ -81,14 +83,18 @@ void add_time_options(CLI::App& app, TimeArgs& args) {
   app.add_option("--gpu", args.gpu,
                  fmt::format("{}, or a file of parameters", timing::built_in_gpus()))
       ->capture_default_str();
-  app.add_option("--cluster", args.clusters,
-                 "Clusters (CTAs) of the grid that are timed, from 0; the slowest counts")
+  app.add_option(
+         "--cluster", args.clusters,
+         "Clusters (CTAs) of the grid that are timed, from 0; default: three, spread over it")
       ->delimiter(',');
   app.add_flag("--whole-grid", args.whole_grid,
                "Run all side by side: for kernels whose CTAs wait for each other");
   app.add_option("--ctas-per-sm", args.ctas_per_sm, "Default: what shared memory and threads allow")
       ->check(CLI::Range(uint32_t{1}, uint32_t{32}));
   app.add_flag("--pdl", args.dependent_launch, "Programmatic dependent launch");
+  app.add_flag("--warm", args.warm,
+               "L2 holds what it can of the buffers; default: it holds nothing of them");
+  app.add_flag("--graph", args.in_graph, "Launches of a graph; default: of a stream");
   app.add_option("--draws", args.draws, "Draws of the parameters, for the interval")
       ->capture_default_str()
       ->check(CLI::Range(uint32_t{1}, uint32_t{100000}));

@@ -227,8 +227,9 @@ Status Session::launch(const LaunchRequest& request, GridChain& chain) {
                         std::vector<std::byte>(kGridWorkspaceBytes), true, false);
   options.on_progress = [this](const Progress& progress) { recorder.goes_on(progress); };
   recorder.begins(kernel.entry->name, launch);
-  RunResult result = run(kernel.module->with_constants(program, memory), launch, memory.global(),
-                         options, clock ? clock->begin() : std::vector<MakeObserver>());
+  RunResult result =
+      run(kernel.module->with_constants(program, memory), launch, memory.global(), options,
+          clock ? clock->begin(*program, launch) : std::vector<MakeObserver>());
   const std::optional<double> microseconds =
       clock && !result.error ? clock->estimate(*program, launch, memory.global()) : std::nullopt;
   if (result.trail) result.trail->kernel = demangled(kernel.entry->name);

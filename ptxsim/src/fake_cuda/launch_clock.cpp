@@ -15,9 +15,9 @@ std::optional<LaunchClock> LaunchClock::of(const std::string& device) {
   return clock;
 }
 
-std::vector<MakeObserver> LaunchClock::begin() {
+std::vector<MakeObserver> LaunchClock::begin(const Program& program, const Launch& launch) {
   recording_ = std::make_shared<timing::Recording>();
-  const MakeObserver make = timing::make_recorder(recording_);
+  const MakeObserver make = timing::make_recorder(recording_, timing::ctas_per_sm(program, launch));
   return {[make](Cluster& cluster) -> std::unique_ptr<Observer> {
     return cluster.index == 0 ? make(cluster) : std::make_unique<Observer>();
   }};

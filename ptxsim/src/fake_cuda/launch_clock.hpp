@@ -19,7 +19,7 @@ class LaunchClock {
   static std::optional<LaunchClock> of(const std::string& device);
 
   // Observers of one run, which must be over when estimate() is called.
-  std::vector<MakeObserver> begin();
+  std::vector<MakeObserver> begin(const Program& program, const Launch& launch);
   // us, by the parameters as they are known best; nothing of a run that recorded no cluster.
   std::optional<double> estimate(const Program& program, const Launch& launch,
                                  const GlobalMemory& memory);

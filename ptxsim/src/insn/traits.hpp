@@ -11,7 +11,6 @@ inline constexpr Traits kComputing{Trait::kComputes};
 // The same, of which every operand has the type that it names last: what floating-point
 // arithmetic says of registers that are declared as bits.
 inline constexpr Traits kArithmetic = kComputing.with(OperandTypes::kOne);
-inline constexpr Traits kSpecialFunction = kArithmetic.with(ClockClass::kSpecialFunction);
 inline constexpr Traits kQuery{Trait::kQueries};
 
 // Ordinary accesses of memory. Strong ones order.

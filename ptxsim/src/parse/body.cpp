@@ -125,8 +125,10 @@ void BodyReader::read_directive() {
   } else if (name == "loc") {
     loc_ = locations_.read(lexer_);
   } else if (name == "pragma") {
-    lexer_.expect_kind(Token::Kind::kString, "a string");
-    while (lexer_.accept(',')) lexer_.expect_kind(Token::Kind::kString, "a string");
+    do
+      not_unrolled_ |= lexer_.expect_kind(Token::Kind::kString, "a string").text.find("nounroll") !=
+                       std::string_view::npos;
+    while (lexer_.accept(','));
     lexer_.expect(';', "after .pragma");
   } else if (name == "local" || name == "shared" || name == "global" || name == "const" ||
              name == "param") {
@@ -219,6 +221,7 @@ void BodyReader::read_statement(const Token& root, Statement statement, const ch
   statement.root = std::string(root.text);
   statement.line = root.line;
   statement.loc = loc_;
+  statement.not_unrolled = std::exchange(not_unrolled_, false);
   while (lexer_.peek().kind == Token::Kind::kDotWord) {
     statement.modifiers.emplace_back(lexer_.take().text);
   }
@@ -242,6 +245,7 @@ void BodyReader::end_with_ret(const Token& close) {
   statement.text = "ret;";
   statement.line = close.line;
   statement.loc = loc_;
+  statement.not_unrolled = std::exchange(not_unrolled_, false);
   statements.push_back(std::move(statement));
 }
 

@@ -49,6 +49,7 @@ class BodyReader {
   LocationReader& locations_;
   int loc_ = -1;
   bool label_at_end_ = false;  // no statement has followed the last label
+  bool not_unrolled_ = false;  // a .pragma "nounroll" has come, and no statement since
 };
 
 }  // namespace ptxsim

@@ -44,7 +44,7 @@ class Walk {
       return from_served(static_cast<uint32_t>(work_.pieces[number].previous));
     if (times.slowest >= 0) return from_demand(static_cast<size_t>(times.slowest));
     const Piece& p = work_.pieces[number];
-    go_back_to(times.ready, name_of(p.delay_first ? p.delay : Delay::kStatements), number);
+    go_back_to(times.ready, name_of(p.delay_first ? p.delay : Delay::kChain), number);
     return from_ready(number);
   }
   int64_t from_demand(size_t index) {
@@ -85,7 +85,7 @@ const char* holder_of(const Work& work, const Timeline& line, uint32_t number) {
   }
   if (times->slowest >= 0) return name_of(work.demands[static_cast<size_t>(times->slowest)].server);
   const Piece& p = work.pieces[number];
-  return name_of(p.delay != Delay::kNone ? p.delay : Delay::kStatements);
+  return name_of(p.delay != Delay::kNone ? p.delay : Delay::kChain);
 }
 
 }  // namespace

@@ -14,37 +14,98 @@ double slots_of(const LaunchWork& work, const Values& values) {
   return std::max(1.0, std::floor(ctas / work.ctas_per_cluster));
 }
 
-// The class that takes longest when `clusters` run at the same time.
-std::pair<size_t, Timeline> slowest(const LaunchWork& work, const Values& values, double clusters) {
+// The class that takes longest.
+std::pair<size_t, Timeline> slowest(const LaunchWork& work, const Values& values,
+                                    const Sharing& sharing) {
   std::pair<size_t, Timeline> longest;
   for (size_t i = 0; i < work.classes.size(); ++i) {
-    Timeline line = schedule(work.classes[i].work, values, clusters);
+    Timeline line = schedule(work.classes[i].work, values, sharing);
     if (i == 0 || line.end > longest.second.end) longest = {i, std::move(line)};
   }
   return longest;
+}
+
+double mean_end(const LaunchWork& work, const Values& values, const Sharing& sharing) {
+  double sum = 0;
+  for (const TileClass& c : work.classes) sum += schedule(c.work, values, sharing).end;
+  return sum / static_cast<double>(work.classes.size());
+}
+
+// Of what a launch uses, the part that has left L2 since the launch before: nothing up to what L2
+// keeps, all of it from twice as much on.
+double part_from_memory(const LaunchWork& work, const Values& values) {
+  if (!work.is_warm) return 1;
+  const double kept = at(values, Parameter::kL2Bytes) * 0x1p20;
+  return std::clamp(work.footprint_bytes / kept - 1, 0.0, 1.0);
+}
+
+// CTAs of one SM that are not in step: while one waits, others use its servers. So each takes as
+// long as alone, or as long as all of them keep the busiest server; the more of them there are, the
+// less of what they would take in step.
+double later_wave(const LaunchWork& work, const Values& later, const Sharing& sharing,
+                  double& alone) {
+  const double c = sharing.ctas_per_sm, start = at(later, Parameter::kCtaStart);
+  const double in_step = mean_end(work, later, sharing);
+  alone = in_step;
+  if (c <= 1) return in_step;
+  alone = mean_end(work, later, {1, 1, sharing.from_memory}) + start;
+  double busiest = 0;
+  for (const TileClass& k : work.classes) busiest += busiest_server(k.work, later, sharing);
+  busiest /= static_cast<double>(work.classes.size());
+  const double steady = std::max({alone, busiest, c * start});
+  return steady + std::max(0.0, in_step - steady) / c;
+}
+
+// Later waves begin where others end: no start of a grid, a switch between tiles instead.
+double later_waves(const LaunchWork& work, const Values& values, const Sharing& sharing,
+                   double slots, uint32_t waves) {
+  Values later = values;
+  at(later, Parameter::kSetup) = at(later, Parameter::kFirstLoadExtra) =
+      at(later, Parameter::kStart) = 0;
+  if (sharing.ctas_per_sm > 1) {
+    double alone = 0;
+    const double wave = later_wave(work, later, sharing, alone);
+    return std::max(alone, (work.clusters / slots - 1) * wave);
+  }
+  const double change =
+      at(values,
+         work.is_recorded && work.ctas_per_sm > 1 ? Parameter::kCtaStart : Parameter::kTileSwitch);
+  Sharing last = sharing;
+  last.clusters = work.clusters - (waves - 1) * slots;
+  return (waves - 2) * (slowest(work, later, sharing).second.end + change) +
+         slowest(work, later, last).second.end + change;
 }
 
 }  // namespace
 
 LaunchTime time_of(const LaunchWork& work, const Values& values) {
   LaunchTime time;
-  const double slots = slots_of(work, values);
+  const double slots = slots_of(work, values), sms = at(values, Parameter::kNumSms);
   time.waves = static_cast<uint32_t>(std::ceil(work.clusters / slots));
-  std::tie(time.slowest, time.timeline) = slowest(work, values, std::min(work.clusters, slots));
+  Sharing sharing;
+  sharing.clusters = std::min(work.clusters, slots);
+  // A description has its SM for itself: its numbers are those of all CTAs of one.
+  if (work.is_recorded)
+    sharing.ctas_per_sm = std::max(1.0, std::ceil(sharing.clusters * work.ctas_per_cluster / sms));
+  sharing.from_memory = part_from_memory(work, values);
+  std::tie(time.slowest, time.timeline) = slowest(work, values, sharing);
+  // The last of an SM's CTAs starts later than the first.
   time.first_wave = time.timeline.end;
-  // Later waves begin where others end: no start of a grid, a switch between tiles instead.
-  Values later = values;
-  at(later, Parameter::kSetup) = at(later, Parameter::kFirstLoadExtra) = 0;
-  const double rest = work.clusters - (time.waves - 1) * slots;
-  if (time.waves > 2)
-    time.later_waves = (time.waves - 2) * (slowest(work, later, slots).second.end +
-                                           at(values, Parameter::kTileSwitch));
-  if (time.waves > 1)
-    time.later_waves += slowest(work, later, rest).second.end + at(values, Parameter::kTileSwitch);
-  time.gap = at(values, work.dependent_launch ? Parameter::kPdlGap : Parameter::kLaunchGap);
+  if (sharing.ctas_per_sm > 1)
+    time.first_wave =
+        std::max(time.first_wave, mean_end(work, values, {1, 1, sharing.from_memory}) +
+                                      (sharing.ctas_per_sm - 1) * at(values, Parameter::kCtaStart));
+  if (time.waves > 1) time.later_waves = later_waves(work, values, sharing, slots, time.waves);
+  const double inside = time.first_wave + time.later_waves;
+  time.atomics =
+      std::max(0.0, work.atomics_of_a_line * at(values, Parameter::kAtomicAddress) * 1e-3 - inside);
+  time.gap = at(values, work.dependent_launch ? Parameter::kPdlGap
+                        : work.in_graph       ? Parameter::kGraphGap
+                                              : Parameter::kLaunchGap);
   time.exit = at(values, Parameter::kExit);
   time.other = work.other_us;
-  time.total = time.gap + time.first_wave + time.later_waves + time.exit + time.other;
+  const double model = work.is_recorded ? at(values, Parameter::kModelError) : 1;
+  time.total = time.gap + (inside + time.atomics) * model + time.exit + time.other;
   return time;
 }
 

@@ -25,13 +25,21 @@ struct LaunchWork {
   double ctas_per_cluster = 1;
   double ctas_per_sm = 1;
   bool dependent_launch = false;  // programmatic: the gap is kPdlGap
-  double other_us = 0;            // added to the total
+  bool in_graph = false;          // the launches before and after are of the same graph
+  bool is_recorded = false;       // of a kernel that was run, not described
+  // What L2 can hold of it is there from the launch before; else nothing is.
+  bool is_warm = false;
+  double footprint_bytes = 0;    // of the buffers that it uses
+  double atomics_of_a_line = 0;  // of the line of memory with the most of them, one after another
+  double unknown_part = 0;       // of its instructions: the clock does not know what they take
+  double other_us = 0;           // added to the total
 };
 
 // us.
 struct LaunchTime {
   double total = 0;  // from one launch to the next in a stream
   double gap = 0, exit = 0, other = 0;
+  double atomics = 0;  // that one line of memory takes longer than all else
   double first_wave = 0, later_waves = 0;
   uint32_t waves = 0;
   size_t slowest = 0;  // of the classes

@@ -1,13 +1,14 @@
-// The work of a launch, from what some of its clusters did.
+// What a recording says of the whole launch.
 #pragma once
 
-#include "ptxsim/ptxsim.hpp"
 #include "timing/estimate.hpp"
 #include "timing/recorder.hpp"
 
 namespace ptxsim::timing {
 
-// `memory`: that of the run. The recording's work is moved.
+// CTAs that an SM holds, by shared memory and threads: registers are not known.
+double ctas_per_sm(const Program& program, const Launch& launch);
+
 LaunchWork work_of(const Program& program, const Launch& launch, const GlobalMemory& memory,
                    Recording& recording);
 

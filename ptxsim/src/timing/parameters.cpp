@@ -37,10 +37,34 @@ constexpr const char* kNames[kNumParameters] = {
     "pdl_gap_us",
     "exit_us",
     "tile_switch_us",
-    "statement_clk",
     "global_latency_us",
+    "graph_gap_us",
+    "start_us",
+    "store_tail_us",
+    "cta_start_us",
+    "l2_latency_us",
+    "atomic_latency_us",
+    "l2_access_tb_per_s",
+    "l2_mib",
+    "atomic_sectors_per_ns",
+    "atomic_address_ns",
+    "barrier_warp_clk",
+    "fp64_lanes_per_clk",
+    "mma_sync_part",
+    "alu_clk",
+    "fma_clk",
+    "fp64_clk",
+    "function_clk",
+    "shared_load_clk",
+    "conflict_clk",
+    "l1_clk",
+    "shuffle_clk",
+    "vote_clk",
+    "mma_sync_clk",
+    "branch_clk",
+    "model_factor",
 };
-constexpr const char* kKinds[] = {"measured", "derived", "fitted", "assumed"};
+constexpr const char* kKinds[] = {"measured", "published", "derived", "fitted", "assumed"};
 
 Known read_known(const JsonNode& node) {
   node.only_keys("a parameter", {"value", "low", "high", "kind", "source"});

@@ -23,6 +23,15 @@ class LastCluster : public Observer {
   std::atomic<bool>* stop_;
 };
 
+// How many clusters stand for all.
+constexpr uint32_t kSampled = 3;
+
+bool takes_work(const Program& program) {
+  const std::vector<Statement>& statements = program.entry->statements;
+  return std::any_of(statements.begin(), statements.end(),
+                     [](const Statement& s) { return s.root == "clusterlaunchcontrol"; });
+}
+
 }  // namespace
 
 Result<LaunchWork> record(const Case& description, const std::shared_ptr<const Program>& program,
@@ -36,12 +45,12 @@ Result<LaunchWork> record(const Case& description, const std::shared_ptr<const P
     return fault.error();
   }
   const uint64_t clusters = volume(launch.grid) / volume(launch.cluster);
-  const std::set<uint32_t> recorded(options.clusters.begin(), options.clusters.end());
-  if (recorded.empty() || *recorded.rbegin() >= clusters)
-    return Error{ErrorKind::kInput,
-                 fmt::format("cluster {} of a grid of {}; they count from 0",
-                             recorded.empty() ? "" : std::to_string(*recorded.rbegin()), clusters),
-                 {}};
+  std::set<uint32_t> recorded(options.clusters.begin(), options.clusters.end());
+  if (!recorded.empty() && *recorded.rbegin() >= clusters)
+    return Error{
+        ErrorKind::kInput,
+        fmt::format("cluster {} of a grid of {}; they count from 0", *recorded.rbegin(), clusters),
+        {}};
   auto recording = std::make_shared<Recording>();
   std::atomic<bool> stop = false;
   Options run;
@@ -49,16 +58,22 @@ Result<LaunchWork> record(const Case& description, const std::shared_ptr<const P
   run.mma = MmaMode::kRounded;
   run.stop = &stop;
   if (!options.whole_grid) run.resident_clusters = 1;
+  const bool is_sampled = recorded.empty() && !options.whole_grid && !takes_work(*program);
+  if (is_sampled)
+    run.sample = kSampled;
+  else if (recorded.empty())
+    recorded.insert(0);
   // With an SM for each CTA no CTA takes another's work at run time.
   run.all_clusters_started = volume(launch.grid) <= run.num_sms;
-  const MakeObserver make = make_recorder(recording);
+  const MakeObserver make = make_recorder(recording, ctas_per_sm(*program, launch));
   const CaseResult result = run_case(
       description, program, run,
       {[&](Cluster& cluster) -> std::unique_ptr<Observer> {
-         return recorded.contains(cluster.index) ? make(cluster) : std::make_unique<Observer>();
+         return is_sampled || recorded.contains(cluster.index) ? make(cluster)
+                                                               : std::make_unique<Observer>();
        },
        [&](Cluster& cluster) -> std::unique_ptr<Observer> {
-         if (options.whole_grid || cluster.index < *recorded.rbegin())
+         if (is_sampled || options.whole_grid || cluster.index < *recorded.rbegin())
            return std::make_unique<Observer>();
          return std::make_unique<LastCluster>(&stop);
        }});

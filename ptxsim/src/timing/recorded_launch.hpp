@@ -11,9 +11,11 @@
 namespace ptxsim::timing {
 
 struct RecordOptions {
-  std::vector<uint32_t> clusters{0};  // that are recorded, linear in the grid of clusters
+  // That are recorded, linear in the grid of clusters. None: three, spread over the grid, or the
+  // first alone where clusters take work from each other at run time.
+  std::vector<uint32_t> clusters;
   // All clusters side by side, for kernels whose CTAs wait for each other; else one after the
-  // other, and none behind the last that is recorded.
+  // other, and none behind the last that is asked for.
   bool whole_grid = false;
 };
 

@@ -10,50 +10,62 @@
 namespace ptxsim::timing {
 namespace {
 
-constexpr uint64_t kSectorBytes = 32;  // what L2 delivers at least
-
-// Sorts them; each counts once.
-double bytes_of(std::vector<uint64_t>& sectors) {
-  std::sort(sectors.begin(), sectors.end());
-  const auto end = std::unique(sectors.begin(), sectors.end());
-  return static_cast<double>(end - sectors.begin()) * kSectorBytes;
-}
+constexpr double kL1Bytes = 256 << 10;  // of an SM, shared memory among them (sm_80, 90, 100)
+constexpr double kMacsOfMmaSync = 16 * 8 * 16;
+constexpr double kExchangeBytes = 128;  // of shared memory's rate: one of 32 lanes a clk and SM
 
 }  // namespace
-
-Recorder::Recorder(Cluster& cluster, std::shared_ptr<Recording> recording)
+Recorder::Recorder(Cluster& cluster, std::shared_ptr<Recording> recording, double ctas_per_sm)
     : cluster_(cluster),
       recording_(std::move(recording)),
       costs_(costs_of(cluster.machine.program())) {
   out_.index = cluster.index;
-  const uint32_t grid = work().add_actor("grid", "grid", Sequence::kSerial);
-  setup_ = work().add({.actor = grid, .what = "setup", .delay = Delay::kSetup}, {}, {});
-  for (const auto& cta : cluster.ctas) add_actors(*cta);
+  const uint32_t grid = work().add_actor("grid", "grid", Sequence::kFree);
+  grid_ = grid;
+  macs_ = cluster.machine.stats().mma_multiply_adds;
+  start_ = work().add({.actor = grid, .what = "start", .delay = Delay::kStart}, {}, {});
+  const Machine& machine = cluster.machine;
+  const auto shared = static_cast<double>(machine.program().static_shared_bytes +
+                                          machine.launch().dynamic_shared_bytes);
+  const auto l1 = static_cast<uint64_t>(std::max(0.0, kL1Bytes / ctas_per_sm - shared));
+  for (const auto& cta : cluster.ctas) {
+    add_actors(*cta);
+    l1_.emplace_back(l1);
+  }
 }
 
 void Recorder::executed(const Execution& x, const Insn& insn, bool blocked) {
   WarpState& w = state(x);
   finish_flights(x);
   if (blocked) return;
-  if (!w.loaded.empty()) wait_for_registers(x, insn, w);
+  const StatementCost& cost = costs_[insn.statement];
+  w.flow.issue(insn, w.loads);
   w.statements += 1;
-  w.mufu += costs_[insn.statement].is_mufu ? 1 : 0;
+  w.slots += cost.expansion.slots;
+  w.mufu += cost.expansion.functions;
+  w.shared_bytes += cost.expansion.exchanges * kExchangeBytes;
+  w.doubles += cost.expansion.doubles;
+  if (!cost.expansion.is_modelled) out_.unknown_slots += cost.expansion.slots;
+  out_.slots += cost.expansion.slots;
   const uint64_t macs = cluster_.machine.stats().mma_multiply_adds;
-  if (macs != macs_ && !asynchronous_macs_)
-    w.macs += static_cast<double>(macs - macs_) * costs_[insn.statement].operand_bits / 16;
+  w.more = cost.expansion.chain;
+  if (macs != macs_ && !asynchronous_macs_) {
+    const double done = static_cast<double>(macs - macs_) * cost.operand_bits / 16;
+    w.mma_sync_macs += done;
+    w.more.add(Latency::kMmaSync, done / kMacsOfMmaSync);
+  }
   macs_ = macs;
   asynchronous_macs_ = false;
-  if (!w.read_sectors.empty()) add_global_read(x, insn, w);
+  if (!w.shared.empty()) add_shared(insn, w);
+  const bool loads = !w.read_sectors.empty();
+  if (loads) add_global_read(x, insn, w);
   if (!w.written_sectors.empty()) add_global_write(x, w);
-}
-
-void Recorder::global_access(const Execution& x, int, const MemoryAt& at, uint32_t bytes,
-                             AccessKind kind) {
-  if (at.space != Space::kGlobal) return;
-  WarpState& w = state(x);
-  std::vector<uint64_t>& sectors = kind == AccessKind::kWrite ? w.written_sectors : w.read_sectors;
-  for (uint64_t s = at.offset / kSectorBytes; s <= (at.offset + bytes - 1) / kSectorBytes; ++s)
-    sectors.push_back(s);
+  if (!w.atomics.empty())
+    add_atomics(x, insn, w);
+  else if (!loads)
+    w.flow.completes(insn, w.more);
+  if (cluster_.machine.program().traits_of(insn).has(Trait::kJumps) && x.jump_target == insn.target)
+    w.flow.jumped(insn, insn.target);
 }
 
 void Recorder::issued(const Execution& x, int, AsyncOp op, AsyncKind kind) {
@@ -67,7 +79,7 @@ void Recorder::issued(const Execution& x, int, AsyncOp op, AsyncKind kind) {
   flight.stage = state(x).stage;
   WarpState& w = state(x);
   if (kind == AsyncKind::kWgmma) flight.ordinal = w.wgmmas++;
-  w.loads |= kind == AsyncKind::kTmaLoad || kind == AsyncKind::kCpAsync;
+  w.loads_in_bulk |= kind == AsyncKind::kTmaLoad || kind == AsyncKind::kCpAsync;
   w.multiplies |= kind == AsyncKind::kTcgen05 || kind == AsyncKind::kWgmma;
   w.stores |= kind == AsyncKind::kTmaStore;
   asynchronous_macs_ |= kind == AsyncKind::kTcgen05 || kind == AsyncKind::kWgmma;
@@ -92,96 +104,75 @@ void Recorder::add_actors(const Cta& cta) {
   c.global = work().add_actor(name("global memory"), "global memory", Sequence::kFree);
   c.tmem = work().add_actor(name("TMEM loads"), "TMEM loads", Sequence::kFree);
   c.tensor = work().add_actor(name("tensor cores"), "tensor cores", Sequence::kPipelined);
-  c.warps.resize(cta.warps.size());
-  for (uint32_t w = 0; w < c.warps.size(); ++w)
-    c.warps[w].actor =
+  for (uint32_t w = 0; w < cta.warps.size(); ++w) {
+    WarpState& warp = c.warps.emplace_back(cluster_.machine.program());
+    warp.actor =
         work().add_actor(fmt::format("CTA {} warp {}", cta.rank, w), "", Sequence::kSerial);
+    warp.after.push_back({start_});
+    warp.flow.go_on_after(start_);
+  }
   ctas_.push_back(std::move(c));
+}
+
+// Before the first bulk load.
+uint32_t Recorder::setup() {
+  if (!setup_)
+    setup_ = work().add({.actor = grid_, .what = "setup", .delay = Delay::kSetup}, {}, {});
+  return *setup_;
 }
 
 // What the warp did since its last piece becomes one. Returns the warp's last piece.
 uint32_t Recorder::flush(const Execution& x) {
   WarpState& w = state(x);
   const int32_t last = work().last[w.actor];
-  if (w.statements == 0 && w.after.empty() && last >= 0) return static_cast<uint32_t>(last);
-  const uint32_t scheduler = scheduler_of(x.cta.rank, x.warp.index);
-  const Demand needs[] = {{Server::kIssue, scheduler, w.statements},
-                          {Server::kTensor, x.cta.rank, w.macs}};
-  uint32_t piece = work().add(
-      {.actor = w.actor, .what = "statements", .stage = w.stage, .statements = w.statements},
-      {needs, w.macs > 0 ? size_t{2} : size_t{1}}, w.after);
-  if (w.mufu > 0) {
-    const Demand functions[] = {{Server::kMufu, scheduler, w.mufu}};
-    piece = work().add({.actor = w.actor, .what = "functions"}, functions, {});
-  }
-  w.statements = w.mufu = w.macs = 0;
-  w.after.clear();
+  if (w.statements == 0 && w.after.empty() && w.loads.empty() && last >= 0)
+    return static_cast<uint32_t>(last);
+  const uint32_t scheduler = scheduler_of(x.cta.rank, x.warp.index), sm = x.cta.rank;
+  std::vector<Demand> needs{{Server::kIssue, scheduler, w.slots}};
+  const auto need = [&](Server server, uint32_t unit, double amount) {
+    if (amount > 0) needs.push_back({server, unit, amount});
+  };
+  need(Server::kMufu, scheduler, w.mufu);
+  need(Server::kDouble, scheduler, w.doubles);
+  need(Server::kShared, sm, w.shared_bytes);
+  need(Server::kTensor, sm, w.macs);
+  need(Server::kMmaSync, sm, w.mma_sync_macs);
+  for (const uint32_t load : w.loads) w.after.push_back({load});
+  const uint32_t piece = add_piece(
+      w, {.what = "statements", .stage = w.stage, .chain = w.flow.issued_last().after}, needs);
+  w.statements = w.slots = w.mufu = w.doubles = w.macs = w.mma_sync_macs = w.shared_bytes = 0;
+  w.loads.clear();
   return piece;
+}
+
+// The warp's next piece, after what it waits for.
+uint32_t Recorder::add_piece(WarpState& w, Piece piece, std::span<const Demand> demands) {
+  piece.actor = w.actor;
+  const uint32_t number = work().add(piece, demands, w.after);
+  w.after.clear();
+  w.flow.go_on_after(number);
+  return number;
 }
 
 void Recorder::wait(const Execution& x, const std::vector<uint32_t>& pieces, Delay delay) {
   flush(x);
   WarpState& w = state(x);
   for (const uint32_t piece : pieces) w.after.push_back({piece, delay});
-}
-
-// A load's result is waited for by the statement that uses its register.
-void Recorder::wait_for_registers(const Execution& x, const Insn& insn, WarpState& w) {
-  for (const RegisterUse& use : cluster_.machine.program().uses_of(insn)) {
-    for (size_t i = 0; i < w.loaded.size();) {
-      const LoadedRegister r = w.loaded[i];
-      if (use.at < r.at + r.bytes && r.at < use.at + use.bytes) {
-        wait(x, {r.piece}, Delay::kNone);
-        std::erase_if(w.loaded,
-                      [&](const LoadedRegister& other) { return other.piece == r.piece; });
-      } else {
-        ++i;
-      }
-    }
-  }
-}
-
-void Recorder::note_read(uint64_t buffer) {
-  out_.reads.push_back({static_cast<uint32_t>(work().demands.size() - 1), buffer});
-}
-
-void Recorder::add_global_read(const Execution& x, const Insn& insn, WarpState& w) {
-  const GlobalBuffer* buffer =
-      x.machine.global().find(w.read_sectors.front() * kSectorBytes + kSectorBytes - 1);
-  const double bytes = bytes_of(w.read_sectors);
-  w.read_sectors.clear();
-  std::vector<After> when{{flush(x)}};
-  if (!std::exchange(w.has_read, true)) when.push_back({setup_});
-  const Demand needs[] = {
-      {Server::kIngest, x.cta.rank, bytes}, {Server::kL2, 0, bytes}, {Server::kHbm, 0, bytes}};
-  const uint32_t piece = work().add({.actor = ctas_[x.cta.rank].global,
-                                     .what = "global load",
-                                     .delay = Delay::kGlobalLoad,
-                                     .delay_first = true},
-                                    needs, when);
-  note_read(buffer == nullptr ? 0 : buffer->address);
-  for (const RegisterUse& use : cluster_.machine.program().uses_of(insn))
-    if (use.is_write) w.loaded.push_back({use.at, use.bytes, piece});
-}
-
-void Recorder::add_global_write(const Execution& x, WarpState& w) {
-  const double bytes = bytes_of(w.written_sectors);
-  w.written_sectors.clear();
-  w.stores = true;
-  const After when[] = {{flush(x)}};
-  const Demand needs[] = {{Server::kL2, 0, bytes}};
-  work().add({.actor = ctas_[x.cta.rank].global, .what = "global store"}, needs, when);
+  add_piece(w, {.what = "wait", .stage = w.stage}, {});
 }
 
 void Recorder::cluster_ended() {
   for (CtaState& cta : ctas_) {
+    // The kernels that epilogue_tail_us is fitted to have roles; others' stores are ordinary ones.
+    const bool is_asynchronous =
+        std::any_of(cta.warps.begin(), cta.warps.end(),
+                    [](const WarpState& w) { return w.loads_in_bulk || w.multiplies; });
     for (WarpState& w : cta.warps) {
-      if (w.stores)
-        work().add({.actor = w.actor, .what = "last stores", .delay = Delay::kEpilogueTail}, {},
-                   {});
+      const Delay tail = is_asynchronous ? Delay::kEpilogueTail : Delay::kStoreTail;
+      if (w.stores) work().add({.actor = w.actor, .what = "last stores", .delay = tail}, {}, {});
       std::string& role = work().actors[w.actor].role;
       for (const auto& [does, name] :
-           {std::pair{w.loads, "load"}, {w.multiplies, "mma"}, {w.stores, "epilogue"}})
+           {std::pair{w.loads_in_bulk, "load"}, {w.multiplies, "mma"}, {w.stores, "epilogue"}})
         if (does) role += (role.empty() ? "" : "+") + std::string(name);
       if (role.empty()) role = "warp";
     }
@@ -189,30 +180,10 @@ void Recorder::cluster_ended() {
   recording_->clusters.push_back(std::move(out_));
 }
 
-MakeObserver make_recorder(std::shared_ptr<Recording> recording) {
-  return [recording = std::move(recording)](Cluster& cluster) {
-    return std::make_unique<Recorder>(cluster, recording);
+MakeObserver make_recorder(std::shared_ptr<Recording> recording, double ctas_per_sm) {
+  return [recording = std::move(recording), ctas_per_sm](Cluster& cluster) {
+    return std::make_unique<Recorder>(cluster, recording, ctas_per_sm);
   };
-}
-
-void count_memory_once(Recording& recording, const GlobalMemory& memory, double clusters) {
-  std::map<uint64_t, double> read;
-  for (const RecordedCluster& cluster : recording.clusters)
-    for (const BufferRead& r : cluster.reads)
-      read[r.buffer] += cluster.work.demands[r.demand].amount;
-  const double scale = clusters / static_cast<double>(recording.clusters.size());
-  std::map<uint64_t, double> part;
-  for (const GlobalBuffer& buffer : memory.buffers()) {
-    const auto found = read.find(buffer.address);
-    if (found != read.end())
-      part[buffer.address] =
-          std::min(1.0, static_cast<double>(buffer.data.size()) / (found->second * scale));
-  }
-  for (RecordedCluster& cluster : recording.clusters)
-    for (const BufferRead& r : cluster.reads) {
-      const auto found = part.find(r.buffer);
-      if (found != part.end()) cluster.work.demands[r.demand].amount *= found->second;
-    }
 }
 
 }  // namespace ptxsim::timing

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "ptxsim/ptxsim.hpp"
@@ -14,28 +15,33 @@
 
 namespace ptxsim::timing {
 
-// A demand of Server::kHbm: bytes read from a buffer, of which a part comes from memory.
-struct BufferRead {
+// A demand of Server::kHbm: bytes of a buffer that are read, of which a part comes from memory, or
+// written, of which a part goes there.
+struct BufferUse {
   uint32_t demand;
   uint64_t buffer;  // its address
+  bool is_write = false;
 };
 
 struct RecordedCluster {
   uint32_t index = 0;  // linear in the grid of clusters
   Work work;
-  std::vector<BufferRead> reads;
+  std::vector<BufferUse> uses;
+  std::unordered_map<uint64_t, double> atomics;  // by line: atomics of one address
+  double slots = 0, unknown_slots = 0;           // of issue; of statements that are not modelled
 };
 
 struct Recording {
   std::vector<RecordedCluster> clusters;
 };
 
-// Fills `recording` when clusters end.
-MakeObserver make_recorder(std::shared_ptr<Recording> recording);
+// Fills `recording` when clusters end. `ctas_per_sm`: that share an SM's L1.
+MakeObserver make_recorder(std::shared_ptr<Recording> recording, double ctas_per_sm);
 
 // Each byte of a buffer that the grid reads comes from memory once, and from L2 every other time:
 // memory delivers the part of what `recording` read of a buffer that is left when the whole grid
-// reads like the recorded clusters on average. Scales the demands of Server::kHbm.
-void count_memory_once(Recording& recording, const GlobalMemory& memory, double clusters);
+// reads like the recorded clusters on average; with what is written it is the same. Scales the
+// demands of Server::kHbm. Returns the bytes of buffers that the grid uses.
+double count_memory_once(Recording& recording, const GlobalMemory& memory, double clusters);
 
 }  // namespace ptxsim::timing

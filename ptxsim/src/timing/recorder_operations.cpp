@@ -40,10 +40,8 @@ uint32_t Recorder::add_load(const Flight& flight) {
   uint32_t issued = flight.issued;
   if (flight.kind == AsyncKind::kTmaLoad || flight.kind == AsyncKind::kTmaStore) {
     const Demand one[] = {{Server::kTma, flight.cta, 1}};
-    const After setup[] = {{setup_}};
-    const bool first = !std::exchange(w.has_read, true);
-    issued = work().add({.actor = w.actor, .what = "issue copy"}, one,
-                        {setup, first ? size_t{1} : size_t{0}});
+    if (!std::exchange(w.has_read, true)) w.after.push_back({setup()});
+    issued = add_piece(w, {.what = "issue copy"}, one);
   }
   std::vector<Demand> needs;
   for (const auto& [owner, bytes] : flight.arrives)
@@ -54,12 +52,15 @@ uint32_t Recorder::add_load(const Flight& flight) {
   const bool is_first =
       reads && flight.kind == AsyncKind::kTmaLoad && !std::exchange(cta.has_loaded, true);
   const After when[] = {{issued}};
-  const uint32_t piece = work().add({.actor = cta.tma,
-                                     .what = flight.is_write ? "store" : "load",
-                                     .delay = is_first ? Delay::kFirstLoad : Delay::kLoad,
-                                     .delay_first = true},
-                                    needs, when);
-  if (reads) note_read(flight.buffer);
+  const uint32_t piece =
+      work().add({.actor = cta.tma,
+                  .what = flight.is_write ? "store" : "load",
+                  .delay = is_first                             ? Delay::kFirstLoad
+                           : flight.kind == AsyncKind::kCpAsync ? Delay::kGlobalLoad
+                                                                : Delay::kLoad,
+                  .delay_first = true},
+                 needs, when);
+  if (reads) note_use(flight.buffer, false);
   return piece;
 }
 

@@ -5,12 +5,16 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "machine/cta.hpp"
 #include "machine/execution.hpp"
 #include "machine/memory/addresses.hpp"
+#include "timing/dataflow.hpp"
+#include "timing/l1_cache.hpp"
 #include "timing/recorder.hpp"
 #include "timing/statements.hpp"
 
@@ -29,17 +33,26 @@ struct Flight {  // an operation whose piece is not made yet
   std::optional<uint32_t> piece;
 };
 
-struct LoadedRegister {  // a register that an ordinary load fills
-  uint32_t at, bytes, piece;
+struct SharedAccess {
+  uint32_t offset, bytes;
 };
 
 struct WarpState {
+  explicit WarpState(const Program& program) : flow(program) {}
+
   uint32_t actor = 0;
-  double statements = 0, mufu = 0, macs = 0;
+  // Since its last piece.
+  double statements = 0, slots = 0, mufu = 0, doubles = 0, macs = 0, mma_sync_macs = 0;
+  double shared_bytes = 0;  // 128 for each access of the banks
   std::vector<After> after;
-  std::vector<LoadedRegister> loaded;
-  std::vector<uint64_t> read_sectors, written_sectors;  // of the statement under way
-  bool loads = false, multiplies = false, stores = false, has_read = false;
+  std::vector<uint32_t> loads;  // that it waited for
+  Dataflow flow;
+  // Of the statement under way.
+  std::vector<uint64_t> read_sectors, written_sectors, atomics;
+  std::vector<SharedAccess> shared;
+  bool reads_shared = false, updates_shared = false;
+  Chain more;  // until its result can be used, besides its expansion's
+  bool loads_in_bulk = false, multiplies = false, stores = false, has_read = false;
   uint32_t wgmmas = 0;
   int32_t stage = -1;  // the barrier that it passed last
 };
@@ -63,7 +76,7 @@ struct CtaState {
 
 class Recorder : public Observer {
  public:
-  Recorder(Cluster& cluster, std::shared_ptr<Recording> recording);
+  Recorder(Cluster& cluster, std::shared_ptr<Recording> recording, double ctas_per_sm);
 
   bool wants_statements() const override { return true; }
   bool wants_global_accesses() const override { return true; }
@@ -71,6 +84,8 @@ class Recorder : public Observer {
   void executed(const Execution& x, const Insn& insn, bool blocked) override;
 
   void global_access(const Execution& x, int, const MemoryAt& at, uint32_t bytes,
+                     AccessKind kind) override;
+  void shared_access(const Execution& x, int, Cta&, uint32_t offset, uint32_t bytes,
                      AccessKind kind) override;
 
   void issued(const Execution& x, int, AsyncOp op, AsyncKind kind) override;
@@ -121,7 +136,9 @@ class Recorder : public Observer {
     wait(x, {piece_of(op.number)}, Delay::kNone);
   }
   void barrier_arrived(const Execution& x, uint32_t, uint32_t number) override {
-    named_[key(x.cta, number)].push_back(flush(x));
+    flush(x);
+    const Demand one[] = {{Server::kBarrier, x.cta.rank, 1}};
+    named_[key(x.cta, number)].push_back(add_piece(state(x), {.what = "arrive"}, one));
   }
   void barrier_completed(Cta& cta, uint32_t number) override {
     passed_[key(cta, number)] = std::exchange(named_[key(cta, number)], {});
@@ -141,8 +158,7 @@ class Recorder : public Observer {
   void tmem_allocated(const Execution& x, Cta& cta, uint32_t, uint32_t) override {
     if (&cta != &x.cta) return;
     flush(x);
-    work().add({.actor = state(x).actor, .what = "allocate TMEM", .delay = Delay::kTmemAlloc}, {},
-               {});
+    add_piece(state(x), {.what = "allocate TMEM", .delay = Delay::kTmemAlloc}, {});
   }
   void threads_exited(const Execution& x, uint32_t) override { flush(x); }
   void cluster_ended() override;
@@ -156,22 +172,33 @@ class Recorder : public Observer {
   void add_actors(const Cta& cta);
   uint32_t flush(const Execution& x);
   void wait(const Execution& x, const std::vector<uint32_t>& pieces, Delay delay);
-  void wait_for_registers(const Execution& x, const Insn& insn, WarpState& w);
+  uint32_t setup();
+  uint32_t add_piece(WarpState& w, Piece piece, std::span<const Demand> demands);
+  void add_shared(const Insn& insn, WarpState& w);
   void add_global_read(const Execution& x, const Insn& insn, WarpState& w);
   void add_global_write(const Execution& x, WarpState& w);
+  void add_atomics(const Execution& x, const Insn& insn, WarpState& w);
+  uint32_t add_access(const Execution& x, WarpState& w, const char* what, Delay delay,
+                      std::span<const Demand> demands);
   void finish_flights(const Execution&);
   uint32_t piece_of(uint32_t op);
   uint32_t add_load(const Flight& flight);
   uint32_t add_tcgen05(const Flight& flight);
   void join_warpgroup(uint32_t op);
-  void note_read(uint64_t buffer);
+  void note_use(uint64_t buffer, bool is_write);
+  uint64_t buffer_of(uint64_t sector);
+  double new_bytes(std::unordered_set<uint64_t>& seen, const std::vector<uint64_t>& sectors,
+                   uint64_t block);
 
   Cluster& cluster_;
   std::shared_ptr<Recording> recording_;
   std::vector<StatementCost> costs_;
   RecordedCluster out_;
   std::vector<CtaState> ctas_;
-  uint32_t setup_ = 0;
+  uint32_t grid_ = 0, start_ = 0;
+  std::optional<uint32_t> setup_;
+  std::vector<L1Cache> l1_;                      // by CTA
+  std::unordered_set<uint64_t> read_, written_;  // blocks of global memory, by this cluster
   std::map<uint32_t, Flight> flights_;
   std::vector<uint32_t> unfinished_;  // issued by the statement under way
   std::map<uint32_t, std::vector<uint32_t>> arrivals_, phases_;  // by Mbarrier::number

@@ -10,28 +10,38 @@ namespace ptxsim::timing {
 namespace {
 
 // us for one unit of the demand.
-double cost(Server server, const Values& v, double clusters) {
-  const double clk = 1e-3 / at(v, Parameter::kSmClock);
+double cost(Server server, const Values& v, const Sharing& sharing) {
+  const double clk = 1e-3 / at(v, Parameter::kSmClock) * sharing.ctas_per_sm;
   const double schedulers = kSchedulers;
   switch (server) {
     case Server::kIssue:
       return clk * schedulers / at(v, Parameter::kIssueSlots) * at(v, Parameter::kEpilogueFactor);
     case Server::kMufu:
       return clk * 32 * schedulers / at(v, Parameter::kMufu) * at(v, Parameter::kEpilogueFactor);
+    case Server::kDouble:
+      return clk * 32 * schedulers / at(v, Parameter::kDoubleRate);
     case Server::kTensor:
       return clk / at(v, Parameter::kTensorRate);
+    case Server::kMmaSync:
+      return clk / (at(v, Parameter::kTensorRate) * at(v, Parameter::kMmaSyncPart));
     case Server::kShared:
       return clk / at(v, Parameter::kSharedBandwidth);
+    case Server::kBarrier:
+      return clk * at(v, Parameter::kBarrierWarp);
     case Server::kTmem:
       return clk / at(v, Parameter::kTmemLoad);
     case Server::kTma:
-      return at(v, Parameter::kTmaIssue);
+      return at(v, Parameter::kTmaIssue) * sharing.ctas_per_sm;
     case Server::kIngest:
-      return 1e-3 / at(v, Parameter::kIngest);
+      return 1e-3 / at(v, Parameter::kIngest) * sharing.ctas_per_sm;
     case Server::kL2:
-      return 1e-6 / at(v, Parameter::kL2) * clusters;
+      return 1e-6 / at(v, Parameter::kL2) * sharing.clusters;
+    case Server::kL2Access:
+      return 1e-6 / at(v, Parameter::kL2Access) * sharing.clusters;
     case Server::kHbm:
-      return 1e-6 / at(v, Parameter::kHbm) * clusters;
+      return 1e-6 / at(v, Parameter::kHbm) * sharing.clusters * sharing.from_memory;
+    case Server::kAtomics:
+      return 1e-3 / at(v, Parameter::kAtomicRate) * sharing.clusters;
     case Server::kCount:
       break;
   }
@@ -40,10 +50,15 @@ double cost(Server server, const Values& v, double clusters) {
 
 class Run {
  public:
-  Run(const Work& work, const Values& values, double clusters)
+  Run(const Work& work, const Values& values, const Sharing& sharing)
       : work_(work), values_(values), missing_(work.pieces.size()), followers_(work.pieces.size()) {
     for (size_t i = 0; i < kNumServers; ++i)
-      costs_[i] = cost(static_cast<Server>(i), values, clusters);
+      costs_[i] = cost(static_cast<Server>(i), values, sharing);
+    for (size_t i = 0; i < delays_.size(); ++i)
+      delays_[i] = microseconds(static_cast<Delay>(i), values);
+    double& from_memory = delays_[static_cast<size_t>(Delay::kGlobalLoad)];
+    const double from_l2 = delays_[static_cast<size_t>(Delay::kL2Load)];
+    from_memory = from_l2 + sharing.from_memory * (from_memory - from_l2);
     line_.pieces.resize(work.pieces.size());
     line_.demands.resize(work.demands.size());
   }
@@ -62,7 +77,10 @@ class Run {
 
   const Work& work_;
   const Values& values_;
+  double delay_of(Delay delay) const { return delays_[static_cast<size_t>(delay)]; }
+
   std::array<double, kNumServers> costs_{};
+  std::array<double, static_cast<size_t>(Delay::kCount)> delays_{};
   std::array<std::vector<Unit>, kNumServers> units_;
   std::vector<uint32_t> missing_;  // pieces that a piece still waits for
   std::vector<std::vector<uint32_t>> followers_;
@@ -100,7 +118,7 @@ void Run::find_ready(uint32_t number) {
       wait_until(before.ready, {piece.previous, Delay::kNone, true});
   }
   for (const After& after : work_.afters_of(piece))
-    wait_until(line_.pieces[after.piece].end + microseconds(after.delay, values_),
+    wait_until(line_.pieces[after.piece].end + delay_of(after.delay),
                {static_cast<int32_t>(after.piece), after.delay});
   events_.emplace(times.ready, number);
 }
@@ -114,11 +132,9 @@ Run::Unit& Run::unit_of(const Demand& demand) {
 void Run::serve(uint32_t number) {
   const Piece& piece = work_.pieces[number];
   Times& times = line_.pieces[number];
-  const double delay = microseconds(piece.delay, values_);
-  const double arrival = times.ready + (piece.delay_first ? delay : 0);
-  times.served =
-      std::max(arrival, times.ready + piece.least_us +
-                            piece.statements * microseconds(Delay::kStatements, values_));
+  const double delay = delay_of(piece.delay), chain = microseconds(piece.chain, values_);
+  const double arrival = times.ready + (piece.delay_first ? chain + delay : 0);
+  times.served = std::max(arrival, times.ready + piece.least_us + chain);
   for (uint32_t i = 0; i < piece.num_demands; ++i) {
     const int64_t index = piece.first_demand + i;
     const Demand& demand = work_.demands[static_cast<size_t>(index)];
@@ -168,8 +184,22 @@ Timeline Run::run() {
 
 }  // namespace
 
-Timeline schedule(const Work& work, const Values& values, double clusters) {
-  return Run(work, values, clusters).run();
+Timeline schedule(const Work& work, const Values& values, const Sharing& sharing) {
+  return Run(work, values, sharing).run();
+}
+
+double busiest_server(const Work& work, const Values& values, const Sharing& sharing) {
+  std::array<std::vector<double>, kNumServers> amounts;
+  for (const Demand& demand : work.demands) {
+    std::vector<double>& units = amounts[static_cast<size_t>(demand.server)];
+    if (demand.unit >= units.size()) units.resize(demand.unit + 1);
+    units[demand.unit] += demand.amount;
+  }
+  double longest = 0;
+  for (size_t i = 0; i < kNumServers; ++i)
+    for (const double amount : amounts[i])
+      longest = std::max(longest, amount * cost(static_cast<Server>(i), values, sharing));
+  return longest;
 }
 
 }  // namespace ptxsim::timing

@@ -38,8 +38,16 @@ struct Timeline {
   double end = 0;
 };
 
-// `clusters`: how many run at the same time and share L2 and memory with this one. `work` must have
-// a piece.
-Timeline schedule(const Work& work, const Values& values, double clusters);
+// What others have of the servers at the same time.
+struct Sharing {
+  double clusters = 1;     // that share L2 and memory, this one among them
+  double ctas_per_sm = 1;  // that share an SM's
+  double from_memory = 1;  // the part of the demands of memory that L2 does not have already
+};
+
+// `work` must have a piece.
+Timeline schedule(const Work& work, const Values& values, const Sharing& sharing);
+// us that the busiest server needs for all demands.
+double busiest_server(const Work& work, const Values& values, const Sharing& sharing);
 
 }  // namespace ptxsim::timing

@@ -29,7 +29,11 @@ std::vector<StatementCost> costs_of(const Program& program) {
     const Statement& s = program.entry->statements[i];
     const Traits& traits = program.traits[i];
     StatementCost cost;
-    cost.is_mufu = traits.clock_class == ClockClass::kSpecialFunction;
+    cost.expansion = expansion_of(s);
+    cost.counts_up = traits.has(Trait::kUpdates) && has(s, {"add", "inc"}) &&
+                     s.operands.back().kind == Operand::Kind::kImmediate;
+    cost.passes_l1 =
+        has(s, {"cg", "cv", "volatile", "relaxed", "acquire", "mmio", "L1::no_allocate"});
     cost.is_pair = has(s, {"cta_group::2"});
     cost.reuses_a = has(s, {"collector::a::use", "collector::a::lastuse"});
     cost.a_in_tmem = traits.tensor_work == TensorWork::kMma && s.operands.size() > 1 &&

@@ -5,11 +5,14 @@
 #include <vector>
 
 #include "ptxsim/ir/program.hpp"
+#include "timing/expansion.hpp"
 
 namespace ptxsim::timing {
 
 struct StatementCost {
-  bool is_mufu = false;               // ex2, rcp and their like
+  Expansion expansion;
+  bool counts_up = false;             // an atomic that adds a constant: lanes of a word go at once
+  bool passes_l1 = false;             // a load of global memory that L1 does not keep
   bool is_pair = false;               // cta_group::2
   bool reuses_a = false;              // of the collector
   bool a_in_tmem = false;             // tcgen05.mma

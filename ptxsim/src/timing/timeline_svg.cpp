@@ -55,7 +55,7 @@ std::vector<int> rows_of(const Work& work, const Timeline& line, int& rows) {
 double begin_of(const Work& work, const Timeline& line, size_t number) {
   const Piece& p = work.pieces[number];
   const Times& times = line.pieces[number];
-  if (p.delay_first || p.statements > 0 || p.least_us > 0) return times.ready;
+  if (p.delay_first || nominal_clk(p.chain) > 0 || p.least_us > 0) return times.ready;
   return times.slowest >= 0 ? line.demands[static_cast<size_t>(times.slowest)].begin : times.served;
 }
 

@@ -5,9 +5,9 @@
 namespace ptxsim::timing {
 
 const char* name_of(Server server) {
-  static constexpr const char* kNames[kNumServers] = {"issue slots",   "MUFU", "tensor pipe",
-                                                      "shared memory", "TMEM", "TMA issue",
-                                                      "SM ingest",     "L2",   "HBM"};
+  static constexpr const char* kNames[kNumServers] = {
+      "issue slots", "MUFU",      "FP64", "tensor pipe", "mma.sync", "shared memory", "TMEM",
+      "TMA issue",   "SM ingest", "L2",   "L2 accesses", "HBM",      "atomics",       "barriers"};
   return kNames[static_cast<size_t>(server)];
 }
 
@@ -15,7 +15,8 @@ const char* name_of(Delay delay) {
   static constexpr const char* kNames[static_cast<size_t>(Delay::kCount)] = {
       "nothing",     "setup",         "load latency",    "first load",   "MMA latency",
       "barrier hop", "named barrier", "cluster barrier", "TMEM latency", "TMEM allocation",
-      "last stores", "tile switch",   "global load",     "statements"};
+      "last stores", "tile switch",   "memory latency",  "L2 latency",   "atomic latency",
+      "start",       "store latency", "chain of results"};
   return kNames[static_cast<size_t>(delay)];
 }
 
@@ -45,8 +46,15 @@ double microseconds(Delay delay, const Values& v) {
       return at(v, Parameter::kTileSwitch);
     case Delay::kGlobalLoad:
       return at(v, Parameter::kGlobalLatency);
-    case Delay::kStatements:
-      return at(v, Parameter::kStatementLatency) / at(v, Parameter::kSmClock) * 1e-3;
+    case Delay::kL2Load:
+      return at(v, Parameter::kL2Latency);
+    case Delay::kAtomic:
+      return at(v, Parameter::kAtomicLatency);
+    case Delay::kStart:
+      return at(v, Parameter::kStart);
+    case Delay::kStoreTail:
+      return at(v, Parameter::kStoreTail);
+    case Delay::kChain:
     case Delay::kNone:
     case Delay::kCount:
       break;

@@ -9,21 +9,27 @@
 #include <string>
 #include <vector>
 
+#include "timing/latency.hpp"
 #include "timing/parameters.hpp"
 
 namespace ptxsim::timing {
 
 // Each serves one demand after the other. `unit` of a demand: which of them.
 enum class Server : uint8_t {
-  kIssue,   // one per scheduler; machine instructions of a warp
-  kMufu,    // one per scheduler; warp instructions
-  kTensor,  // one per SM; multiply-adds of 16-bit operands
-  kShared,  // one per SM; bytes that tensor cores read
-  kTmem,    // one per SM; bytes
-  kTma,     // one per SM; instructions
-  kIngest,  // one per SM; bytes that arrive
-  kL2,      // one; bytes delivered to this cluster's SMs, a multicast once
-  kHbm,     // one; bytes of them that come from memory
+  kIssue,     // one per scheduler; machine instructions of a warp
+  kMufu,      // one per scheduler; warp instructions
+  kDouble,    // one per scheduler; warp instructions of FP64
+  kTensor,    // one per SM; multiply-adds of 16-bit operands
+  kMmaSync,   // one per SM; multiply-adds of mma.sync
+  kShared,    // one per SM; bytes that tensor cores read, and 128 for each access of its banks
+  kTmem,      // one per SM; bytes
+  kTma,       // one per SM; instructions
+  kIngest,    // one per SM; bytes that arrive
+  kL2,        // one; bytes delivered to this cluster's SMs, a multicast once
+  kL2Access,  // one; bytes of ordinary loads, stores and atomics
+  kHbm,       // one; bytes that come from memory or go there
+  kAtomics,   // one; sectors of atomics
+  kBarrier,   // one per SM; warps that arrive at a barrier of a CTA
   kCount
 };
 inline constexpr size_t kNumServers = static_cast<size_t>(Server::kCount);
@@ -43,12 +49,16 @@ enum class Delay : uint8_t {
   kTmemAlloc,
   kEpilogueTail,
   kTileSwitch,
-  kGlobalLoad,
-  kStatements,  // Piece::statements of one warp, each waiting for the last
+  kGlobalLoad,  // that comes from memory
+  kL2Load,
+  kAtomic,  // until its result can be used
+  kStart,
+  kStoreTail,
+  kChain,  // Piece::chain
   kCount
 };
 const char* name_of(Delay delay);
-double microseconds(Delay delay, const Values& values);  // kStatements: one statement's
+double microseconds(Delay delay, const Values& values);  // not of kChain, which a piece has
 
 // How the pieces of an actor follow each other.
 enum class Sequence : uint8_t {
@@ -82,9 +92,9 @@ struct Piece {
   int32_t stage = -1;     // colours the timeline
   Delay delay = Delay::kNone;
   bool delay_first =
-      false;              // the delay passes before servers are needed (loads), or else after them
-  double statements = 0;  // takes at least so many statement latencies
-  double least_us = 0;    // and at least so long
+      false;            // the delay passes before servers are needed (loads), or else after them
+  Chain chain{};        // takes at least so long, or, of a load, is issued so much later
+  double least_us = 0;  // and takes at least so long
   uint32_t first_demand = 0, num_demands = 0;
   uint32_t first_after = 0, num_after = 0;
 };

@@ -35,8 +35,32 @@ inline ptxsim::timing::Values round_values() {
   at(v, kPdlGap) = 0.5;
   at(v, kExit) = 0.15;
   at(v, kTileSwitch) = 0.6;
-  at(v, kStatementLatency) = 1;
   at(v, kGlobalLatency) = 1;
+  at(v, kGraphGap) = 1;
+  at(v, kStart) = 0.1;
+  at(v, kStoreTail) = 0.05;
+  at(v, kCtaStart) = 0.01;
+  at(v, kL2Latency) = 0.4;
+  at(v, kAtomicLatency) = 0.5;
+  at(v, kL2Access) = 0.002;
+  at(v, kL2Bytes) = 1;
+  at(v, kAtomicRate) = 1;
+  at(v, kAtomicAddress) = 1;
+  at(v, kBarrierWarp) = 2;
+  at(v, kDoubleRate) = 64;
+  at(v, kMmaSyncPart) = 0.5;
+  at(v, kAluClk) = 4;
+  at(v, kFmaClk) = 4;
+  at(v, kDoubleClk) = 8;
+  at(v, kFunctionClk) = 16;
+  at(v, kSharedClk) = 24;
+  at(v, kConflictClk) = 2;
+  at(v, kL1Clk) = 32;
+  at(v, kShuffleClk) = 24;
+  at(v, kVoteClk) = 12;
+  at(v, kMmaSyncClk) = 32;
+  at(v, kBranchClk) = 10;
+  at(v, kModelError) = 1;
   return v;
 }
 

@@ -15,7 +15,7 @@ using ptxsim_test::kExact;
 using ptxsim_test::round_values;
 
 Timeline time(const Work& work, double clusters = 1) {
-  return schedule(work, round_values(), clusters);
+  return schedule(work, round_values(), {.clusters = clusters});
 }
 
 TEST(Schedule, MmasOfAThreadFollowEachOtherAndLatenciesOverlap) {

@@ -132,9 +132,10 @@ struct Statement {
   std::vector<std::string>
       modifiers;  // without dots, as written: {"async", "bulk", "tensor", "2d", "shared::cluster"}
   std::vector<Operand> operands;
-  std::string text;  // the statement as written, blanks squeezed, for messages and traces
-  int line = 0;      // of the PTX text, 1-based
-  int loc = -1;      // index into Module::locations, -1: no .loc before it
+  std::string text;           // the statement as written, blanks squeezed, for messages and traces
+  int line = 0;               // of the PTX text, 1-based
+  int loc = -1;               // index into Module::locations, -1: no .loc before it
+  bool not_unrolled = false;  // `.pragma "nounroll"` stands before it
 };
 
 struct Location {  // a .loc directive

@@ -88,12 +88,6 @@ enum class OperandTypes : uint8_t {
   kPassed,  // the result has the type of the first operand, whatever that is
 };
 
-// The unit that does it [timing/statements]. What a matrix operation costs is told by observers.
-enum class ClockClass : uint8_t {
-  kOther,
-  kSpecialFunction,  // PTX ISA, "Floating Point Instructions": the special function unit
-};
-
 // Kinds of tcgen05 work [check/operations, loads; timing/statements].
 enum class TensorWork : uint8_t { kNone, kMma, kCopy, kCommit, kAllocate, kLoad };
 
@@ -130,7 +124,6 @@ struct Traits {
   Trait set = Trait::kNone;
   ResultFrom result = ResultFrom::kUnknown;
   OperandTypes types = OperandTypes::kUnknown;
-  ClockClass clock_class = ClockClass::kOther;
   TensorWork tensor_work = TensorWork::kNone;
   Mutants mutants = Mutants::kNone;
 
@@ -150,11 +143,6 @@ struct Traits {
   constexpr Traits with(OperandTypes of) const {
     Traits t = *this;
     t.types = of;
-    return t;
-  }
-  constexpr Traits with(ClockClass unit) const {
-    Traits t = *this;
-    t.clock_class = unit;
     return t;
   }
   constexpr Traits with(TensorWork work) const {

@@ -19,17 +19,17 @@ uint64_t take_float_modifiers(Decode& d, bool& explicit_rounding) {
 }
 
 std::span<const Decoder> decoders_float() {
-  static constexpr Form kApproximateForms[] = {{{"approx"}, traits::kSpecialFunction}};
+  static constexpr Form kApproximateForms[] = {{{"approx"}, traits::kArithmetic}};
   static constexpr Decoder kDecoders[] = {
       {"fma", decode_float_fma, traits::kArithmetic},
       {"rcp", decode_float_function, traits::kArithmetic, kApproximateForms},
       {"sqrt", decode_float_function, traits::kArithmetic, kApproximateForms},
       {"rsqrt", decode_float_function, traits::kArithmetic, kApproximateForms},
-      {"ex2", decode_float_function, traits::kSpecialFunction},
-      {"lg2", decode_float_function, traits::kSpecialFunction},
-      {"sin", decode_float_function, traits::kSpecialFunction},
-      {"cos", decode_float_function, traits::kSpecialFunction},
-      {"tanh", decode_float_function, traits::kSpecialFunction},
+      {"ex2", decode_float_function, traits::kArithmetic},
+      {"lg2", decode_float_function, traits::kArithmetic},
+      {"sin", decode_float_function, traits::kArithmetic},
+      {"cos", decode_float_function, traits::kArithmetic},
+      {"tanh", decode_float_function, traits::kArithmetic},
       {"copysign", decode_copysign, traits::kComputing},
   };
   return kDecoders;

@@ -8,8 +8,7 @@ namespace {
 
 using traits::kArithmetic, traits::kComputing;
 
-constexpr Form kDivForms[] = {{{"approx"}, traits::kSpecialFunction},
-                              {{"full"}, traits::kSpecialFunction}};
+constexpr Form kDivForms[] = {{{"approx"}, traits::kArithmetic}, {{"full"}, traits::kArithmetic}};
 // What compilers do with addresses: add an offset within the alignment, and round down.
 constexpr Form kOrForms[] = {{{"b64"}, kComputing.with(ResultFrom::kSum)}};
 constexpr Form kAndForms[] = {{{"b64"}, kComputing.with(ResultFrom::kMasked)}};

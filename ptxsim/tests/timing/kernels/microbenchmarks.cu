@@ -92,8 +92,9 @@ KERNEL chain_load(unsigned* x, unsigned* y, int n, unsigned step, unsigned mask)
   for (int k = 0; k < n; ++k) p = (p + x[p] + step) & mask;
   y[threadIdx.x] = p;
 }
+// Each warp begins in lines of its own.
 KERNEL chain_load_l2(unsigned* x, unsigned* y, int n, unsigned step, unsigned mask) {
-  unsigned p = threadIdx.x;
+  THREAD unsigned p = i % 32 + i / 32 * 96;
 #pragma unroll 4
   for (int k = 0; k < n; ++k) p = (p + __ldcg(x + p) + step) & mask;
   y[threadIdx.x] = p;
@@ -143,6 +144,45 @@ KERNEL chain_loop(float* x, float* y, int n) {
   y[threadIdx.x] = a;
 }
 
+KERNEL chain_div_f64(double* x, double* y, int n) {
+  THREAD double a = x[i];
+  for (int k = 0; k < n; ++k) a = 3.0 / (a + 1.5);
+  y[i] = a;
+}
+KERNEL chain_exp(float* x, float* y, int n) {
+  THREAD float a = x[i];
+  for (int k = 0; k < n; ++k) a = expf(a) - 1.0f;
+  y[i] = a;
+}
+KERNEL chain_log(float* x, float* y, int n) {
+  THREAD float a = x[i];
+  for (int k = 0; k < n; ++k) a = logf(a) + 4.0f;
+  y[i] = a;
+}
+KERNEL chain_tanh(float* x, float* y, int n) {
+  THREAD float a = x[i];
+  for (int k = 0; k < n; ++k) a = tanhf(a) + 1.0f;
+  y[i] = a;
+}
+// Loops whose rounds wait for what they load.
+KERNEL loop_global(float* x, float* y, int n, unsigned threads) {
+  THREAD float a = 0;
+#pragma unroll 1
+  for (int k = 0; k < n; ++k) a = a * 0.5f + x[i + k * threads];
+  y[i] = a;
+}
+KERNEL loop_tiles(float* x, float* y, int n, unsigned threads) {
+  __shared__ float s[256];
+  THREAD float a = 0;
+  for (int k = 0; k < n; ++k) {
+    s[threadIdx.x] = x[i + k * threads];
+    __syncthreads();
+    for (int j = 0; j < 16; ++j) a = a * 0.5f + s[(threadIdx.x + j * 16) & 255];
+    __syncthreads();
+  }
+  y[i] = a;
+}
+
 // Rates: many warps, four or eight results each that do not wait for each other.
 #define RATE(name, type, step)                                                                  \
   KERNEL name(type* x, type* y, int n) {                                                        \
@@ -168,6 +208,20 @@ RATE(rate_convert, float, CONVERT)
 RATE(rate_div_s32, int, DIVIDE_S32)
 #define DIVIDE_F32(a) a = b / (a + 1.5f);
 RATE(rate_div_f32, float, DIVIDE_F32)
+
+KERNEL rate_mma(unsigned* x, float* y, int n) {
+  THREAD unsigned a = x[i];
+  float d[4][4] = {};
+#pragma unroll 4
+  for (int k = 0; k < n; ++k)
+    for (int j = 0; j < 4; ++j)
+      asm volatile(
+          "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+          "{%0,%1,%2,%3},{%4,%4,%4,%4},{%4,%4},{%0,%1,%2,%3};"
+          : "+f"(d[j][0]), "+f"(d[j][1]), "+f"(d[j][2]), "+f"(d[j][3])
+          : "r"(a));
+  y[i] = d[0][0] + d[1][1] + d[2][2] + d[3][3];
+}
 
 // Lanes `step` words apart: 1, no two in a bank; 2, 4, 8, 32, so many.
 KERNEL rate_shared(unsigned* x, unsigned* y, int n, unsigned step) {
@@ -236,6 +290,9 @@ KERNEL rate_copy4(unsigned* x, unsigned* y) { THREAD y[i] = x[i]; }
 KERNEL rate_write(uint4* x, uint4* y) { THREAD y[i] = make_uint4(i, 1, 2, 3); }
 KERNEL rate_strided(unsigned* x, unsigned* y, unsigned step, unsigned mask) {
   THREAD y[i] = x[(i * step) & mask];
+}
+KERNEL rate_strided_stores(unsigned* x, unsigned* y, unsigned step, unsigned mask) {
+  THREAD y[(i * step) & mask] = i;
 }
 KERNEL rate_gather(unsigned* x, unsigned* y, unsigned mask) {
   THREAD unsigned h = i * 2654435761u;

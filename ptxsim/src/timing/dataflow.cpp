@@ -1,0 +1,74 @@
+#include "timing/dataflow.hpp"
+
+#include <algorithm>
+
+namespace ptxsim::timing {
+namespace {
+
+// ptxas 13.0 unrolls a loop of one block of up to about this many statements so many times, unless
+// `.pragma "nounroll"` stands at its beginning. (Read from its output for sm_90a.)
+constexpr uint32_t kShortLoop = 32, kUnrolled = 4;
+
+}  // namespace
+
+Dataflow::Dataflow(const Program& program) : program_(program) {
+  std::unordered_map<uint32_t, uint32_t> numbers;
+  number_of_use_.reserve(program.uses.size());
+  for (const RegisterUse& use : program.uses)
+    number_of_use_.push_back(
+        numbers.try_emplace(use.at, static_cast<uint32_t>(numbers.size())).first->second);
+  ready_.resize(numbers.size());
+}
+
+void Dataflow::go_on_after(uint32_t piece) {
+  piece_ = piece;
+  floor_ = {.clk = issued_.clk, .piece = piece};
+  issued_ = now_ = floor_;
+}
+
+const Moment& Dataflow::issue(const Insn& insn, std::vector<uint32_t>& loads) {
+  now_ = floor_;
+  for (uint32_t i = 0; i < insn.num_uses; ++i) {
+    if (program_.uses[insn.first_use + i].is_write) continue;
+    Moment& ready = ready_[number_of_use_[insn.first_use + i]];
+    if (ready.is_load) {
+      loads.push_back(ready.piece);
+      ready.is_load = false;
+    }
+    if (ready.clk > now_.clk) now_ = ready;
+  }
+  if (now_.clk > issued_.clk) issued_ = now_;
+  return now_;
+}
+
+void Dataflow::set_written(const Insn& insn, const Moment& when) {
+  for (uint32_t i = 0; i < insn.num_uses; ++i)
+    if (program_.uses[insn.first_use + i].is_write)
+      ready_[number_of_use_[insn.first_use + i]] = when;
+}
+
+void Dataflow::completes(const Insn& insn, const Chain& chain) {
+  Moment when = now_;
+  when.is_load = false;
+  when.after += chain;
+  when.clk += nominal_clk(chain);
+  set_written(insn, when);
+}
+
+void Dataflow::completes_with_load(const Insn& insn, uint32_t load, double nominal_latency_clk) {
+  set_written(insn, {.clk = now_.clk + nominal_latency_clk, .piece = load, .is_load = true});
+}
+
+void Dataflow::jumped(const Insn& insn, uint32_t target) {
+  if (target > insn.statement) return;
+  const bool unrolled =
+      insn.statement - target <= kShortLoop && !program_.entry->statements[target].not_unrolled;
+  if (unrolled && ++rounds_[insn.statement] % kUnrolled != 0) return;
+  floor_ = issued_;
+  floor_.is_load = false;
+  floor_.after.add(Latency::kBranch);
+  floor_.clk += nominal_clk(Chain{}.add(Latency::kBranch));
+  issued_ = floor_;
+}
+
+}  // namespace ptxsim::timing

@@ -1,0 +1,224 @@
+// Accesses of ordinary instructions: shared memory and its banks, global memory through L1 and L2,
+// atomics.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "timing/recorder_state.hpp"
+
+namespace ptxsim::timing {
+namespace {
+
+constexpr uint32_t kBanks = 32, kBankBytes = 4;
+// What memory reads at least: a gather of single sectors from it takes as long as twice its bytes
+// (held against microbenchmarks.json, "gather in memory").
+constexpr uint64_t kMemoryBytes = 64;
+// More of its time than their bytes is taken by sectors that lie in lines of their own.
+constexpr double kScattered = 0.5, kScatteredFactor = 1.15;
+// Accesses of the banks that a load of global memory counts as, at least: 32 lanes of 4 bytes in
+// one line take 1.85 clk of an H100's SM ("L1 rate").
+constexpr double kLeastOfALoad = 1.85;
+// Atomics of different sectors of a line, as atomics of one address: 0.6 and 0.73 ns on an H100
+// ("atomics, 32 words", "atomics, one word").
+constexpr double kSectorOfAtomics = 0.83;
+// Of a GPU of no particular kind, as of latency.cpp.
+constexpr double kNominalLoadClk = 600;
+
+template <class T>
+void sort_unique(std::vector<T>& list) {
+  std::sort(list.begin(), list.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+}
+
+double lines_of(const std::vector<uint64_t>& sorted_sectors) {
+  constexpr uint64_t kSectors = kLineBytes / kSectorBytes;
+  double lines = 0;
+  for (size_t i = 0; i < sorted_sectors.size(); ++i)
+    if (i == 0 || sorted_sectors[i] / kSectors != sorted_sectors[i - 1] / kSectors) ++lines;
+  return lines;
+}
+
+// How often the busiest bank is asked for words that differ. Lanes of 8 and 16 bytes go in two and
+// four parts. Atomics of the same word come one after the other.
+double accesses_of(const std::vector<SharedAccess>& lanes, bool one_by_one) {
+  const uint32_t bytes = lanes.front().bytes;
+  const size_t lanes_at_once = bytes <= kBankBytes ? 32 : bytes <= 8 ? 16 : 8;
+  double accesses = 0;
+  for (size_t first = 0; first < lanes.size(); first += lanes_at_once) {
+    std::vector<uint32_t> words;
+    const size_t end = std::min(first + lanes_at_once, lanes.size());
+    for (size_t i = first; i < end; ++i)
+      for (uint32_t w = lanes[i].offset / kBankBytes;
+           w <= (lanes[i].offset + lanes[i].bytes - 1) / kBankBytes; ++w)
+        words.push_back(w);
+    if (!one_by_one) sort_unique(words);
+    std::array<uint32_t, kBanks> of_bank{};
+    for (const uint32_t word : words) ++of_bank[word % kBanks];
+    accesses += *std::max_element(of_bank.begin(), of_bank.end());
+  }
+  return accesses;
+}
+
+}  // namespace
+
+void Recorder::shared_access(const Execution& x, int, Cta&, uint32_t offset, uint32_t bytes,
+                             AccessKind kind) {
+  WarpState& w = state(x);
+  w.shared.push_back({offset, bytes});
+  w.reads_shared |= kind != AccessKind::kWrite;
+  w.updates_shared |= kind == AccessKind::kAtomic;
+}
+
+void Recorder::add_shared(const Insn& insn, WarpState& w) {
+  const bool one_by_one = w.updates_shared && !costs_[insn.statement].counts_up;
+  const double accesses = accesses_of(w.shared, one_by_one);
+  w.shared_bytes += accesses * kBanks * kBankBytes;
+  if (w.reads_shared)
+    w.more.add(Latency::kShared).add(Latency::kConflict, std::max(0.0, accesses - 1));
+  w.shared.clear();
+  w.reads_shared = w.updates_shared = false;
+}
+
+void Recorder::global_access(const Execution& x, int, const MemoryAt& at, uint32_t bytes,
+                             AccessKind kind) {
+  if (at.space != Space::kGlobal) return;
+  WarpState& w = state(x);
+  if (kind == AccessKind::kAtomic) {
+    w.atomics.push_back(at.offset);
+    return;
+  }
+  std::vector<uint64_t>& sectors = kind == AccessKind::kWrite ? w.written_sectors : w.read_sectors;
+  for (uint64_t s = at.offset / kSectorBytes; s <= (at.offset + bytes - 1) / kSectorBytes; ++s)
+    sectors.push_back(s);
+}
+
+void Recorder::note_use(uint64_t buffer, bool is_write) {
+  out_.uses.push_back({static_cast<uint32_t>(work().demands.size() - 1), buffer, is_write});
+}
+
+uint64_t Recorder::buffer_of(uint64_t sector) {
+  const GlobalBuffer* buffer =
+      cluster_.machine.global().find(sector * kSectorBytes + kSectorBytes - 1);
+  return buffer == nullptr ? 0 : buffer->address;
+}
+
+double Recorder::new_bytes(std::unordered_set<uint64_t>& seen, const std::vector<uint64_t>& sectors,
+                           uint64_t block) {
+  double bytes = 0;
+  for (const uint64_t sector : sectors)
+    if (seen.insert(sector * kSectorBytes / block).second) bytes += static_cast<double>(block);
+  return bytes;
+}
+
+// A piece of the CTA's global memory, when the statement under way has been issued.
+uint32_t Recorder::add_access(const Execution& x, WarpState& w, const char* what, Delay delay,
+                              std::span<const Demand> demands) {
+  const Moment& when = w.flow.issued_now();
+  std::vector<After> after{{w.flow.piece()}};
+  if (when.piece != w.flow.piece()) after.push_back({when.piece});
+  return work().add({.actor = ctas_[x.cta.rank].global,
+                     .what = what,
+                     .delay = delay,
+                     .delay_first = true,
+                     .chain = when.after},
+                    demands, after);
+}
+
+void Recorder::add_global_read(const Execution& x, const Insn& insn, WarpState& w) {
+  std::vector<uint64_t> sectors = std::exchange(w.read_sectors, {});
+  sort_unique(sectors);
+  const double lines = lines_of(sectors);
+  w.shared_bytes += std::max(kLeastOfALoad, lines) * kLineBytes;
+  if (!costs_[insn.statement].passes_l1)
+    std::erase_if(sectors, [&](uint64_t s) { return l1_[x.cta.rank].read(s); });
+  if (sectors.empty()) {
+    w.more.add(Latency::kL1).add(Latency::kClk, lines - 1);
+    w.flow.completes(insn, w.more);
+    return;
+  }
+  // A line of which one sector is missing keeps the SM's port as busy as a whole one ("gather in
+  // L2": half a sector a clk, "L2 rate": two).
+  const double bytes = static_cast<double>(sectors.size() * kSectorBytes);
+  std::vector<Demand> needs{{Server::kIngest, x.cta.rank, lines_of(sectors) * kLineBytes},
+                            {Server::kL2Access, 0, bytes}};
+  const bool is_scattered = lines > kScattered * static_cast<double>(sectors.size());
+  const double fresh =
+      new_bytes(read_, sectors, kMemoryBytes) * (is_scattered ? kScatteredFactor : 1);
+  if (fresh > 0) needs.push_back({Server::kHbm, 0, fresh});
+  const uint32_t load =
+      add_access(x, w, "global load", fresh > 0 ? Delay::kGlobalLoad : Delay::kL2Load, needs);
+  if (fresh > 0) note_use(buffer_of(sectors.front()), false);
+  w.flow.completes_with_load(insn, load, kNominalLoadClk);
+}
+
+void Recorder::add_global_write(const Execution& x, WarpState& w) {
+  std::vector<uint64_t> sectors = std::exchange(w.written_sectors, {});
+  sort_unique(sectors);
+  w.stores = true;
+  const double lines = lines_of(sectors);
+  w.shared_bytes += lines * kLineBytes;
+  std::vector<Demand> needs{
+      {Server::kL2Access, 0, static_cast<double>(sectors.size() * kSectorBytes)}};
+  const double fresh = new_bytes(written_, sectors, kSectorBytes);
+  if (fresh > 0) needs.push_back({Server::kHbm, 0, fresh});
+  add_access(x, w, "global store", Delay::kNone, needs);
+  if (fresh > 0) note_use(buffer_of(sectors.front()), true);
+}
+
+// Of lanes at one address the later ones wait for the earlier.
+void Recorder::add_atomics(const Execution& x, const Insn& insn, WarpState& w) {
+  std::vector<uint64_t> addresses = std::exchange(w.atomics, {});
+  std::map<uint64_t, double> of_line;  // how long it is busy, in atomics of one address
+  std::map<uint64_t, double> of_address;
+  std::vector<uint64_t> sectors;
+  for (const uint64_t address : addresses) {
+    sectors.push_back(address / kSectorBytes);
+    double& longest = of_line[address / kLineBytes];
+    longest = std::max(longest, ++of_address[address]);
+  }
+  sort_unique(sectors);
+  for (auto& [line, longest] : of_line) {
+    const auto in_line = std::count_if(sectors.begin(), sectors.end(), [&](uint64_t sector) {
+      return sector * kSectorBytes / kLineBytes == line;
+    });
+    out_.atomics[line] += std::max(longest, kSectorOfAtomics * static_cast<double>(in_line));
+  }
+  w.stores = true;
+  w.shared_bytes += lines_of(sectors) * kLineBytes;
+  const auto count = static_cast<double>(sectors.size());
+  const Demand needs[] = {{Server::kL2Access, 0, count * kSectorBytes},
+                          {Server::kAtomics, 0, count}};
+  const uint32_t piece = add_access(x, w, "atomics", Delay::kAtomic, needs);
+  w.flow.completes_with_load(insn, piece, kNominalLoadClk);
+}
+
+double count_memory_once(Recording& recording, const GlobalMemory& memory, double clusters) {
+  using Key = std::pair<uint64_t, bool>;
+  std::map<Key, double> used;
+  for (const RecordedCluster& cluster : recording.clusters)
+    for (const BufferUse& u : cluster.uses)
+      used[{u.buffer, u.is_write}] += cluster.work.demands[u.demand].amount;
+  const double scale = clusters / static_cast<double>(recording.clusters.size());
+  std::map<Key, double> part;
+  double bytes = 0;
+  for (const GlobalBuffer& buffer : memory.buffers()) {
+    const auto size = static_cast<double>(buffer.data.size());
+    double most = 0;
+    for (const bool is_write : {false, true}) {
+      const auto found = used.find({buffer.address, is_write});
+      if (found == used.end()) continue;
+      part[found->first] = std::min(1.0, size / (found->second * scale));
+      most = std::max(most, std::min(size, found->second * scale));
+    }
+    bytes += most;
+  }
+  for (RecordedCluster& cluster : recording.clusters)
+    for (const BufferUse& u : cluster.uses) {
+      const auto found = part.find({u.buffer, u.is_write});
+      if (found != part.end()) cluster.work.demands[u.demand].amount *= found->second;
+    }
+  return bytes;
+}
+
+}  // namespace ptxsim::timing
