@@ -39,6 +39,15 @@ double part_from_memory(const LaunchWork& work, const Values& values) {
   return std::clamp(work.footprint_bytes / kept - 1, 0.0, 1.0);
 }
 
+// Times at which the warp that has the most waits for others.
+double waits_of_a_warp(const Work& work) {
+  std::vector<double> waits(work.actors.size());
+  for (const Piece& piece : work.pieces)
+    if (work.actors[piece.actor].sequence == Sequence::kSerial && piece.num_after > 0)
+      ++waits[piece.actor];
+  return *std::max_element(waits.begin(), waits.end());
+}
+
 // CTAs of one SM that are not in step: while one waits, others use its servers. So each takes as
 // long as alone, or as long as all of them keep the busiest server; the more of them there are, the
 // less of what they would take in step.
@@ -54,6 +63,20 @@ double later_wave(const LaunchWork& work, const Values& later, const Sharing& sh
   busiest /= static_cast<double>(work.classes.size());
   const double steady = std::max({alone, busiest, c * start});
   return steady + std::max(0.0, in_step - steady) / c;
+}
+
+// CTAs of an SM begin in step, but for the time that each takes to start, and fall out of it at
+// every wait; then it is as in later waves.
+double first_wave(const LaunchWork& work, const Values& values, const Sharing& sharing,
+                  const LaunchTime& in_step) {
+  const double c = sharing.ctas_per_sm;
+  const double alone = mean_end(work, values, {1, 1, sharing.from_memory});
+  const Work& slowest = work.classes[in_step.slowest].work;
+  const double steady = std::max(alone, busiest_server(slowest, values, sharing));
+  const double begun = 1 / (1 + waits_of_a_warp(slowest));  // of the time, in step
+  const double in_step_part = begun + (1 - begun) / c;
+  return std::max(steady + std::max(0.0, in_step.timeline.end - steady) * in_step_part,
+                  alone + (c - 1) * at(values, Parameter::kCtaStart));
 }
 
 // Later waves begin where others end: no start of a grid, a switch between tiles instead.
@@ -89,12 +112,8 @@ LaunchTime time_of(const LaunchWork& work, const Values& values) {
     sharing.ctas_per_sm = std::max(1.0, std::ceil(sharing.clusters * work.ctas_per_cluster / sms));
   sharing.from_memory = part_from_memory(work, values);
   std::tie(time.slowest, time.timeline) = slowest(work, values, sharing);
-  // The last of an SM's CTAs starts later than the first.
   time.first_wave = time.timeline.end;
-  if (sharing.ctas_per_sm > 1)
-    time.first_wave =
-        std::max(time.first_wave, mean_end(work, values, {1, 1, sharing.from_memory}) +
-                                      (sharing.ctas_per_sm - 1) * at(values, Parameter::kCtaStart));
+  if (sharing.ctas_per_sm > 1) time.first_wave = first_wave(work, values, sharing, time);
   if (time.waves > 1) time.later_waves = later_waves(work, values, sharing, slots, time.waves);
   const double inside = time.first_wave + time.later_waves;
   time.atomics =

@@ -6,12 +6,14 @@
 #include <unordered_map>
 #include <utility>
 
+#include "insn/register_need.hpp"
+
 namespace ptxsim::timing {
 namespace {
 
 // Limits of an SM of sm_90 and sm_100 (CUDA C++ Programming Guide, "Compute Capabilities").
 constexpr uint64_t kSharedOfSm = 228 * 1024, kReservedOfCta = 1024, kThreadsOfSm = 2048,
-                   kMostCtas = 32;
+                   kMostCtas = 32, kRegistersOfSm = 65536, kRegisterStep = 8;
 
 // The line of atomics that takes longest when the whole grid does as the recorded clusters: one
 // that several of them use is taken for one that all use.
@@ -39,8 +41,11 @@ double ctas_per_sm(const Program& program, const Launch& launch) {
   const uint64_t shared =
       program.static_shared_bytes + launch.dynamic_shared_bytes + kReservedOfCta;
   const uint64_t threads = (volume(launch.block) + kWarpSize - 1) / kWarpSize * kWarpSize;
+  const uint64_t registers =
+      (registers_needed(program) + kRegisterStep - 1) / kRegisterStep * kRegisterStep * threads;
   return static_cast<double>(
-      std::max<uint64_t>(1, std::min({kSharedOfSm / shared, kThreadsOfSm / threads, kMostCtas})));
+      std::max<uint64_t>(1, std::min({kSharedOfSm / shared, kThreadsOfSm / threads,
+                                      kRegistersOfSm / registers, kMostCtas})));
 }
 
 LaunchWork work_of(const Program& program, const Launch& launch, const GlobalMemory& memory,

@@ -6,7 +6,7 @@
 
 namespace ptxsim::timing {
 
-// CTAs that an SM holds, by shared memory and threads: registers are not known.
+// CTAs that an SM holds, by shared memory, threads and an estimate of its registers.
 double ctas_per_sm(const Program& program, const Launch& launch);
 
 LaunchWork work_of(const Program& program, const Launch& launch, const GlobalMemory& memory,

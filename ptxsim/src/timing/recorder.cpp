@@ -177,6 +177,7 @@ void Recorder::cluster_ended() {
       if (role.empty()) role = "warp";
     }
   }
+  out_.written_factor = written_factor();
   recording_->clusters.push_back(std::move(out_));
 }
 

@@ -27,6 +27,7 @@ struct RecordedCluster {
   uint32_t index = 0;  // linear in the grid of clusters
   Work work;
   std::vector<BufferUse> uses;
+  double written_factor = 1;                     // on what is written, for parts of sectors
   std::unordered_map<uint64_t, double> atomics;  // by line: atomics of one address
   double slots = 0, unknown_slots = 0;           // of issue; of statements that are not modelled
 };

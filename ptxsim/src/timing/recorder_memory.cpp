@@ -14,11 +14,16 @@ constexpr uint32_t kBanks = 32, kBankBytes = 4;
 // What memory reads at least: a gather of single sectors from it takes as long as twice its bytes
 // (held against microbenchmarks.json, "gather in memory").
 constexpr uint64_t kMemoryBytes = 64;
+// A store of a part of a sector takes as long as 128 bytes ("stores by 32 words").
+constexpr double kMemoryOfAPart = 4;
+// How long L2 is busy with a write, in reads: of whole sectors, and of parts of them ("copy 32 MiB
+// in L2", "stores by 8 words in L2").
+constexpr double kWriteOfAll = 1.5, kWriteOfAPart = 2;
 // More of its time than their bytes is taken by sectors that lie in lines of their own.
 constexpr double kScattered = 0.5, kScatteredFactor = 1.15;
 // Accesses of the banks that a load of global memory counts as, at least: 32 lanes of 4 bytes in
 // one line take 1.85 clk of an H100's SM ("L1 rate").
-constexpr double kLeastOfALoad = 1.85;
+constexpr double kLeastOfALoad = 1.85, kOfALine = 0.95;
 // Atomics of different sectors of a line, as atomics of one address: 0.6 and 0.73 ns on an H100
 // ("atomics, 32 words", "atomics, one word").
 constexpr double kSectorOfAtomics = 0.83;
@@ -88,9 +93,27 @@ void Recorder::global_access(const Execution& x, int, const MemoryAt& at, uint32
     w.atomics.push_back(at.offset);
     return;
   }
+  if (kind == AccessKind::kWrite) {
+    w.written_bytes += bytes;
+    note_written(at.offset, bytes);
+  }
   std::vector<uint64_t>& sectors = kind == AccessKind::kWrite ? w.written_sectors : w.read_sectors;
   for (uint64_t s = at.offset / kSectorBytes; s <= (at.offset + bytes - 1) / kSectorBytes; ++s)
     sectors.push_back(s);
+}
+
+void Recorder::note_written(uint64_t address, uint32_t bytes) {
+  for (uint32_t i = 0; i < bytes; ++i)
+    bytes_written_[(address + i) / kSectorBytes] |= 1u << ((address + i) % kSectorBytes);
+}
+
+// Memory reads what it is to write a part of, and has to write it whole.
+double Recorder::written_factor() const {
+  if (bytes_written_.empty()) return 1;
+  const auto whole = static_cast<double>(std::count_if(
+      bytes_written_.begin(), bytes_written_.end(), [](const auto& s) { return s.second == ~0u; }));
+  const auto all = static_cast<double>(bytes_written_.size());
+  return (whole + kMemoryOfAPart * (all - whole)) / all;
 }
 
 void Recorder::note_use(uint64_t buffer, bool is_write) {
@@ -129,7 +152,7 @@ void Recorder::add_global_read(const Execution& x, const Insn& insn, WarpState& 
   std::vector<uint64_t> sectors = std::exchange(w.read_sectors, {});
   sort_unique(sectors);
   const double lines = lines_of(sectors);
-  w.shared_bytes += std::max(kLeastOfALoad, lines) * kLineBytes;
+  w.shared_bytes += std::max(kLeastOfALoad, kOfALine * lines) * kLineBytes;
   if (!costs_[insn.statement].passes_l1)
     std::erase_if(sectors, [&](uint64_t s) { return l1_[x.cta.rank].read(s); });
   if (sectors.empty()) {
@@ -158,8 +181,10 @@ void Recorder::add_global_write(const Execution& x, WarpState& w) {
   w.stores = true;
   const double lines = lines_of(sectors);
   w.shared_bytes += lines * kLineBytes;
+  const auto of_sectors = static_cast<double>(sectors.size() * kSectorBytes);
+  const bool is_whole = static_cast<double>(std::exchange(w.written_bytes, 0)) >= of_sectors;
   std::vector<Demand> needs{
-      {Server::kL2Access, 0, static_cast<double>(sectors.size() * kSectorBytes)}};
+      {Server::kL2Access, 0, of_sectors * (is_whole ? kWriteOfAll : kWriteOfAPart)}};
   const double fresh = new_bytes(written_, sectors, kSectorBytes);
   if (fresh > 0) needs.push_back({Server::kHbm, 0, fresh});
   add_access(x, w, "global store", Delay::kNone, needs);
@@ -216,7 +241,9 @@ double count_memory_once(Recording& recording, const GlobalMemory& memory, doubl
   for (RecordedCluster& cluster : recording.clusters)
     for (const BufferUse& u : cluster.uses) {
       const auto found = part.find({u.buffer, u.is_write});
-      if (found != part.end()) cluster.work.demands[u.demand].amount *= found->second;
+      if (found != part.end())
+        cluster.work.demands[u.demand].amount *=
+            found->second * (u.is_write ? cluster.written_factor : 1);
     }
   return bytes;
 }

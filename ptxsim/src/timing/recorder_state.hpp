@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -50,6 +51,7 @@ struct WarpState {
   // Of the statement under way.
   std::vector<uint64_t> read_sectors, written_sectors, atomics;
   std::vector<SharedAccess> shared;
+  uint64_t written_bytes = 0;
   bool reads_shared = false, updates_shared = false;
   Chain more;  // until its result can be used, besides its expansion's
   bool loads_in_bulk = false, multiplies = false, stores = false, has_read = false;
@@ -185,6 +187,8 @@ class Recorder : public Observer {
   uint32_t add_load(const Flight& flight);
   uint32_t add_tcgen05(const Flight& flight);
   void join_warpgroup(uint32_t op);
+  void note_written(uint64_t address, uint32_t bytes);
+  double written_factor() const;
   void note_use(uint64_t buffer, bool is_write);
   uint64_t buffer_of(uint64_t sector);
   double new_bytes(std::unordered_set<uint64_t>& seen, const std::vector<uint64_t>& sectors,
@@ -197,7 +201,8 @@ class Recorder : public Observer {
   std::vector<CtaState> ctas_;
   uint32_t grid_ = 0, start_ = 0;
   std::optional<uint32_t> setup_;
-  std::vector<L1Cache> l1_;                      // by CTA
+  std::vector<L1Cache> l1_;                               // by CTA
+  std::unordered_map<uint64_t, uint32_t> bytes_written_;  // by sector, a bit each
   std::unordered_set<uint64_t> read_, written_;  // blocks of global memory, by this cluster
   std::map<uint32_t, Flight> flights_;
   std::vector<uint32_t> unfinished_;  // issued by the statement under way

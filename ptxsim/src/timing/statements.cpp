@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <set>
 #include <string>
 
 namespace ptxsim::timing {
@@ -20,9 +21,34 @@ double operand_bits(const Statement& s) {
   return 16;
 }
 
+// ptxas makes one instruction of a shift or a wide product and the sum behind it: LEA, IMAD.WIDE.
+// Also of the sum of an address and a constant, which the access has in itself.
+class FoldedSums {
+ public:
+  bool folds(const Statement& s) {
+    const bool is_sum =
+        s.root == "add" && has(s, {"s32", "u32", "s64", "u64"}) && s.operands.size() == 3;
+    const bool folds = is_sum && (is_product(s.operands[1]) || is_product(s.operands[2]));
+    if (!s.operands.empty() && s.operands[0].kind == Operand::Kind::kRegister) {
+      if (s.root == "shl" || (s.root == "mul" && has(s, {"wide"})))
+        products_.insert(s.operands[0].reg);
+      else
+        products_.erase(s.operands[0].reg);
+    }
+    return folds;
+  }
+
+ private:
+  bool is_product(const Operand& operand) const {
+    return operand.kind == Operand::Kind::kRegister && products_.contains(operand.reg);
+  }
+  std::set<uint32_t> products_;  // registers, in the order of the text
+};
+
 }  // namespace
 
 std::vector<StatementCost> costs_of(const Program& program) {
+  FoldedSums sums;
   std::vector<StatementCost> costs;
   costs.reserve(program.entry->statements.size());
   for (size_t i = 0; i < program.entry->statements.size(); ++i) {
@@ -30,6 +56,7 @@ std::vector<StatementCost> costs_of(const Program& program) {
     const Traits& traits = program.traits[i];
     StatementCost cost;
     cost.expansion = expansion_of(s);
+    if (sums.folds(s)) cost.expansion.slots = 0, cost.expansion.chain = {};
     cost.counts_up = traits.has(Trait::kUpdates) && has(s, {"add", "inc"}) &&
                      s.operands.back().kind == Operand::Kind::kImmediate;
     cost.passes_l1 =
