@@ -5,9 +5,40 @@
 namespace ptxsim::timing {
 namespace {
 
-// ptxas 13.0 unrolls a loop of one block of up to about this many statements so many times, unless
-// `.pragma "nounroll"` stands at its beginning. (Read from its output for sm_90a.)
-constexpr uint32_t kShortLoop = 32, kUnrolled = 4;
+// ptxas 13.0 unrolls a loop of one block of up to about this many statements so many times, if its
+// counter goes by a constant and `.pragma "nounroll"` does not stand at its beginning. (Read from
+// its output for sm_90a: of loops that go by blockDim.x, or end by what they load, none.)
+constexpr uint32_t kShortLoop = 48, kUnrolled = 4;
+
+bool names(const Operand& operand, uint32_t reg) {
+  return operand.kind == Operand::Kind::kRegister && operand.reg == reg;
+}
+
+// Whether a statement of the loop adds a constant to this register.
+bool goes_by_a_constant(const std::vector<Statement>& statements, uint32_t begin, uint32_t end,
+                        uint32_t reg) {
+  for (uint32_t i = begin; i < end; ++i) {
+    const Statement& s = statements[i];
+    if (s.root == "add" && s.operands.size() == 3 && names(s.operands[0], reg))
+      return names(s.operands[1], reg) && s.operands[2].kind == Operand::Kind::kImmediate;
+  }
+  return false;
+}
+
+// The jump at `end` goes back to `begin`.
+bool is_unrolled(const std::vector<Statement>& statements, uint32_t begin, uint32_t end) {
+  const Statement& jump = statements[end];
+  if (end - begin > kShortLoop || statements[begin].not_unrolled || !jump.guarded) return false;
+  for (uint32_t i = begin; i < end; ++i) {
+    const Statement& s = statements[i];
+    if (s.root != "setp" || s.operands.size() < 3 || !names(s.operands[0], jump.guard)) continue;
+    for (size_t o = 1; o < s.operands.size(); ++o)
+      if (s.operands[o].kind == Operand::Kind::kRegister &&
+          goes_by_a_constant(statements, begin, end, s.operands[o].reg))
+        return true;
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -61,9 +92,10 @@ void Dataflow::completes_with_load(const Insn& insn, uint32_t load, double nomin
 
 void Dataflow::jumped(const Insn& insn, uint32_t target) {
   if (target > insn.statement) return;
-  const bool unrolled =
-      insn.statement - target <= kShortLoop && !program_.entry->statements[target].not_unrolled;
-  if (unrolled && ++rounds_[insn.statement] % kUnrolled != 0) return;
+  const auto [rounds, is_new] = rounds_.try_emplace(insn.statement);
+  if (is_new)
+    rounds->second.unrolled = is_unrolled(program_.entry->statements, target, insn.statement);
+  if (rounds->second.unrolled && ++rounds->second.done % kUnrolled != 0) return;
   floor_ = issued_;
   floor_.is_load = false;
   floor_.after.add(Latency::kBranch);

@@ -49,7 +49,11 @@ class Dataflow {
   std::vector<Moment> ready_;            // by register
   Moment floor_, issued_, now_;          // now_: of the statement issued last
   uint32_t piece_ = 0;
-  std::unordered_map<uint32_t, uint32_t> rounds_;  // of each jump back
+  struct Rounds {
+    bool unrolled = false;
+    uint32_t done = 0;
+  };
+  std::unordered_map<uint32_t, Rounds> rounds_;  // of each jump back
 };
 
 }  // namespace ptxsim::timing

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <random>
 #include <tuple>
 #include <utility>
@@ -39,6 +40,13 @@ double part_from_memory(const LaunchWork& work, const Values& values) {
   return std::clamp(work.footprint_bytes / kept - 1, 0.0, 1.0);
 }
 
+// What takes long by itself hides the rest, but not all of it: the third root of the sum of cubes.
+double together(std::initializer_list<double> times) {
+  double sum = 0;
+  for (const double us : times) sum += us * us * us;
+  return std::cbrt(sum);
+}
+
 // Times at which the warp that has the most waits for others.
 double waits_of_a_warp(const Work& work) {
   std::vector<double> waits(work.actors.size());
@@ -61,7 +69,7 @@ double later_wave(const LaunchWork& work, const Values& later, const Sharing& sh
   double busiest = 0;
   for (const TileClass& k : work.classes) busiest += busiest_server(k.work, later, sharing);
   busiest /= static_cast<double>(work.classes.size());
-  const double steady = std::max({alone, busiest, c * start});
+  const double steady = together({alone, busiest, c * start});
   return steady + std::max(0.0, in_step - steady) / c;
 }
 
@@ -72,7 +80,7 @@ double first_wave(const LaunchWork& work, const Values& values, const Sharing& s
   const double c = sharing.ctas_per_sm;
   const double alone = mean_end(work, values, {1, 1, sharing.from_memory});
   const Work& slowest = work.classes[in_step.slowest].work;
-  const double steady = std::max(alone, busiest_server(slowest, values, sharing));
+  const double steady = together({alone, busiest_server(slowest, values, sharing)});
   const double begun = 1 / (1 + waits_of_a_warp(slowest));  // of the time, in step
   const double in_step_part = begun + (1 - begun) / c;
   return std::max(steady + std::max(0.0, in_step.timeline.end - steady) * in_step_part,

@@ -11,6 +11,8 @@ namespace ptxsim::timing {
 namespace {
 
 constexpr double kL1Bytes = 256 << 10;  // of an SM, shared memory among them (sm_80, 90, 100)
+// CTAs of an SM read much in common: each finds what it uses again as if so many had L1 in turns.
+constexpr double kShareL1 = 2;
 constexpr double kMacsOfMmaSync = 16 * 8 * 16;
 constexpr double kExchangeBytes = 128;  // of shared memory's rate: one of 32 lanes a clk and SM
 
@@ -27,7 +29,8 @@ Recorder::Recorder(Cluster& cluster, std::shared_ptr<Recording> recording, doubl
   const Machine& machine = cluster.machine;
   const auto shared = static_cast<double>(machine.program().static_shared_bytes +
                                           machine.launch().dynamic_shared_bytes);
-  const auto l1 = static_cast<uint64_t>(std::max(0.0, kL1Bytes / ctas_per_sm - shared));
+  const auto l1 =
+      static_cast<uint64_t>(std::max(0.0, kL1Bytes / std::min(ctas_per_sm, kShareL1) - shared));
   for (const auto& cta : cluster.ctas) {
     add_actors(*cta);
     l1_.emplace_back(l1);
@@ -66,6 +69,7 @@ void Recorder::executed(const Execution& x, const Insn& insn, bool blocked) {
     w.flow.completes(insn, w.more);
   if (cluster_.machine.program().traits_of(insn).has(Trait::kJumps) && x.jump_target == insn.target)
     w.flow.jumped(insn, insn.target);
+  if (cluster_.machine.program().traits_of(insn).has(Trait::kBarrier)) w.shared_loads.clear();
 }
 
 void Recorder::issued(const Execution& x, int, AsyncOp op, AsyncKind kind) {

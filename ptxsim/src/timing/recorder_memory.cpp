@@ -11,22 +11,33 @@ namespace ptxsim::timing {
 namespace {
 
 constexpr uint32_t kBanks = 32, kBankBytes = 4;
+constexpr uint32_t kWidestLoad = 16;
+constexpr size_t kMergedLoads = 8;  // that may be under way between each other
 // What memory reads at least: a gather of single sectors from it takes as long as twice its bytes
 // (held against microbenchmarks.json, "gather in memory").
 constexpr uint64_t kMemoryBytes = 64;
 // A store of a part of a sector takes as long as 128 bytes ("stores by 32 words").
 constexpr double kMemoryOfAPart = 4;
-// How long L2 is busy with a write, in reads: of whole sectors, and of parts of them ("copy 32 MiB
-// in L2", "stores by 8 words in L2").
-constexpr double kWriteOfAll = 1.5, kWriteOfAPart = 2;
+// How long L2 is busy with a write, in bytes that it would deliver meanwhile: for each sector, or,
+// if that is longer, for each line ("copy 32 MiB in L2"; "scatter" of held_out.json: 62 lines a ns).
+constexpr size_t kMergedSectors = 64;
+constexpr double kWriteOfASector = 48, kWriteOfALine = 113;
+// Atomics of as many lines, in sectors of lines that all lanes use ("histogram_global").
+constexpr double kAtomicOfALine = 1.85;
 // More of its time than their bytes is taken by sectors that lie in lines of their own.
 constexpr double kScattered = 0.5, kScatteredFactor = 1.15;
-// Accesses of the banks that a load of global memory counts as, at least: 32 lanes of 4 bytes in
-// one line take 1.85 clk of an H100's SM ("L1 rate").
-constexpr double kLeastOfALoad = 1.85, kOfALine = 0.95;
+// What a load of global memory takes of L1, in accesses of the banks: one line after the other, and
+// for the first of them more when all lanes want parts of their own (32 lanes of 4 bytes take 1.85
+// clk of an H100's SM, "L1 rate"; 32 lanes of 16 bytes 4).
+double accesses_of_l1(double lines, double sectors) {
+  const double bytes = sectors * kSectorBytes / kLineBytes;  // in lines
+  return std::max({0.95 * lines, 1 + 0.85 * std::min(1.0, bytes), bytes});
+}
 // Atomics of different sectors of a line, as atomics of one address: 0.6 and 0.73 ns on an H100
 // ("atomics, 32 words", "atomics, one word").
 constexpr double kSectorOfAtomics = 0.83;
+// Atomics of shared memory that meet in a bank, in accesses ("histogram_shared" of held_out.json).
+constexpr double kConflictOfAtomics = 1.6;
 // Of a GPU of no particular kind, as of latency.cpp.
 constexpr double kNominalLoadClk = 600;
 
@@ -44,25 +55,18 @@ double lines_of(const std::vector<uint64_t>& sorted_sectors) {
   return lines;
 }
 
-// How often the busiest bank is asked for words that differ. Lanes of 8 and 16 bytes go in two and
-// four parts. Atomics of the same word come one after the other.
+// How many words that differ the busiest bank is asked for. Atomics of the same word come one after
+// the other.
 double accesses_of(const std::vector<SharedAccess>& lanes, bool one_by_one) {
-  const uint32_t bytes = lanes.front().bytes;
-  const size_t lanes_at_once = bytes <= kBankBytes ? 32 : bytes <= 8 ? 16 : 8;
-  double accesses = 0;
-  for (size_t first = 0; first < lanes.size(); first += lanes_at_once) {
-    std::vector<uint32_t> words;
-    const size_t end = std::min(first + lanes_at_once, lanes.size());
-    for (size_t i = first; i < end; ++i)
-      for (uint32_t w = lanes[i].offset / kBankBytes;
-           w <= (lanes[i].offset + lanes[i].bytes - 1) / kBankBytes; ++w)
-        words.push_back(w);
-    if (!one_by_one) sort_unique(words);
-    std::array<uint32_t, kBanks> of_bank{};
-    for (const uint32_t word : words) ++of_bank[word % kBanks];
-    accesses += *std::max_element(of_bank.begin(), of_bank.end());
-  }
-  return accesses;
+  std::vector<uint32_t> words;
+  for (const SharedAccess& lane : lanes)
+    for (uint32_t w = lane.offset / kBankBytes; w <= (lane.offset + lane.bytes - 1) / kBankBytes;
+         ++w)
+      words.push_back(w);
+  if (!one_by_one) sort_unique(words);
+  std::array<uint32_t, kBanks> of_bank{};
+  for (const uint32_t word : words) ++of_bank[word % kBanks];
+  return *std::max_element(of_bank.begin(), of_bank.end());
 }
 
 }  // namespace
@@ -77,12 +81,50 @@ void Recorder::shared_access(const Execution& x, int, Cta&, uint32_t offset, uin
 
 void Recorder::add_shared(const Insn& insn, WarpState& w) {
   const bool one_by_one = w.updates_shared && !costs_[insn.statement].counts_up;
-  const double accesses = accesses_of(w.shared, one_by_one);
+  if (w.reads_shared && !w.updates_shared && merges_with_earlier(w)) {
+    w.slots -= costs_[insn.statement].expansion.slots;
+    return;
+  }
+  double accesses = accesses_of(w.shared, one_by_one);
+  if (w.updates_shared) accesses = 1 + kConflictOfAtomics * (accesses - 1);
   w.shared_bytes += accesses * kBanks * kBankBytes;
   if (w.reads_shared)
     w.more.add(Latency::kShared).add(Latency::kConflict, std::max(0.0, accesses - 1));
   w.shared.clear();
   w.reads_shared = w.updates_shared = false;
+}
+
+// ptxas makes one load of several whose words follow each other in 16 bytes that are aligned.
+bool Recorder::merges_with_earlier(WarpState& w) {
+  const auto follows = [&](const SharedLoad& load) {
+    if (load.lanes.size() != w.shared.size()) return false;
+    for (size_t i = 0; i < w.shared.size(); ++i) {
+      const SharedAccess &before = load.lanes[i], &now = w.shared[i];
+      if (now.offset != before.offset + before.bytes ||
+          before.offset / kWidestLoad != (now.offset + now.bytes - 1) / kWidestLoad)
+        return false;
+    }
+    return true;
+  };
+  const auto found = std::find_if(w.shared_loads.begin(), w.shared_loads.end(), follows);
+  const bool merges = found != w.shared_loads.end();
+  SharedLoad load = merges ? std::move(*found) : SharedLoad{};
+  if (merges) w.shared_loads.erase(found);
+  if (merges)
+    for (size_t i = 0; i < w.shared.size(); ++i) load.lanes[i].bytes += w.shared[i].bytes;
+  else
+    load.lanes = w.shared;
+  const double accesses = accesses_of(load.lanes, false);
+  if (merges) {
+    w.shared_bytes += std::max(0.0, accesses - load.accesses) * kBanks * kBankBytes;
+    w.more.add(Latency::kShared).add(Latency::kConflict, accesses - 1);
+    w.shared.clear();
+    w.reads_shared = false;
+  }
+  load.accesses = std::max(accesses, load.accesses);
+  w.shared_loads.insert(w.shared_loads.begin(), std::move(load));
+  if (w.shared_loads.size() > kMergedLoads) w.shared_loads.pop_back();
+  return merges;
 }
 
 void Recorder::global_access(const Execution& x, int, const MemoryAt& at, uint32_t bytes,
@@ -94,7 +136,6 @@ void Recorder::global_access(const Execution& x, int, const MemoryAt& at, uint32
     return;
   }
   if (kind == AccessKind::kWrite) {
-    w.written_bytes += bytes;
     note_written(at.offset, bytes);
   }
   std::vector<uint64_t>& sectors = kind == AccessKind::kWrite ? w.written_sectors : w.read_sectors;
@@ -152,7 +193,7 @@ void Recorder::add_global_read(const Execution& x, const Insn& insn, WarpState& 
   std::vector<uint64_t> sectors = std::exchange(w.read_sectors, {});
   sort_unique(sectors);
   const double lines = lines_of(sectors);
-  w.shared_bytes += std::max(kLeastOfALoad, kOfALine * lines) * kLineBytes;
+  w.shared_bytes += accesses_of_l1(lines, static_cast<double>(sectors.size())) * kLineBytes;
   if (!costs_[insn.statement].passes_l1)
     std::erase_if(sectors, [&](uint64_t s) { return l1_[x.cta.rank].read(s); });
   if (sectors.empty()) {
@@ -181,10 +222,18 @@ void Recorder::add_global_write(const Execution& x, WarpState& w) {
   w.stores = true;
   const double lines = lines_of(sectors);
   w.shared_bytes += lines * kLineBytes;
-  const auto of_sectors = static_cast<double>(sectors.size() * kSectorBytes);
-  const bool is_whole = static_cast<double>(std::exchange(w.written_bytes, 0)) >= of_sectors;
-  std::vector<Demand> needs{
-      {Server::kL2Access, 0, of_sectors * (is_whole ? kWriteOfAll : kWriteOfAPart)}};
+  // Stores that follow each other and fill the same sectors become one.
+  const auto merged = [&](uint64_t sector) {
+    return std::find(w.latest_written.begin(), w.latest_written.end(), sector) !=
+           w.latest_written.end();
+  };
+  std::vector<uint64_t> sent = sectors;
+  std::erase_if(sent, merged);
+  w.latest_written.insert(w.latest_written.begin(), sent.begin(), sent.end());
+  w.latest_written.resize(std::min(w.latest_written.size(), kMergedSectors));
+  std::vector<Demand> needs{{Server::kL2Access, 0,
+                             std::max(kWriteOfASector * static_cast<double>(sent.size()),
+                                      kWriteOfALine * lines_of(sent))}};
   const double fresh = new_bytes(written_, sectors, kSectorBytes);
   if (fresh > 0) needs.push_back({Server::kHbm, 0, fresh});
   add_access(x, w, "global store", Delay::kNone, needs);
@@ -210,10 +259,11 @@ void Recorder::add_atomics(const Execution& x, const Insn& insn, WarpState& w) {
     out_.atomics[line] += std::max(longest, kSectorOfAtomics * static_cast<double>(in_line));
   }
   w.stores = true;
-  w.shared_bytes += lines_of(sectors) * kLineBytes;
+  const double lines = lines_of(sectors);
+  w.shared_bytes += lines * kLineBytes;
   const auto count = static_cast<double>(sectors.size());
   const Demand needs[] = {{Server::kL2Access, 0, count * kSectorBytes},
-                          {Server::kAtomics, 0, count}};
+                          {Server::kAtomics, 0, std::max(count, kAtomicOfALine * lines)}};
   const uint32_t piece = add_access(x, w, "atomics", Delay::kAtomic, needs);
   w.flow.completes_with_load(insn, piece, kNominalLoadClk);
 }

@@ -38,6 +38,12 @@ struct SharedAccess {
   uint32_t offset, bytes;
 };
 
+// A load of shared memory that later ones may be merged with.
+struct SharedLoad {
+  std::vector<SharedAccess> lanes;
+  double accesses = 0;
+};
+
 struct WarpState {
   explicit WarpState(const Program& program) : flow(program) {}
 
@@ -51,7 +57,8 @@ struct WarpState {
   // Of the statement under way.
   std::vector<uint64_t> read_sectors, written_sectors, atomics;
   std::vector<SharedAccess> shared;
-  uint64_t written_bytes = 0;
+  std::vector<SharedLoad> shared_loads;  // the latest ones first
+  std::vector<uint64_t> latest_written;  // sectors, of the stores before
   bool reads_shared = false, updates_shared = false;
   Chain more;  // until its result can be used, besides its expansion's
   bool loads_in_bulk = false, multiplies = false, stores = false, has_read = false;
@@ -176,6 +183,7 @@ class Recorder : public Observer {
   void wait(const Execution& x, const std::vector<uint32_t>& pieces, Delay delay);
   uint32_t setup();
   uint32_t add_piece(WarpState& w, Piece piece, std::span<const Demand> demands);
+  bool merges_with_earlier(WarpState& w);
   void add_shared(const Insn& insn, WarpState& w);
   void add_global_read(const Execution& x, const Insn& insn, WarpState& w);
   void add_global_write(const Execution& x, WarpState& w);
