@@ -31,13 +31,13 @@ Result<timing::GpuParameters> parameters_of(const std::string& gpu) {
   return timing::parse_parameters(*text, gpu);
 }
 
-Result<timing::LaunchWork> run_kernel(const TimeArgs& args) {
+Result<timing::LaunchWork> run_kernel(const TimeArgs& args, const timing::GpuParameters& gpu) {
   Result<Loaded> loaded = load_files(args.kernel, args.case_file, args.entry);
   if (!loaded.ok()) return loaded.error();
   timing::RecordOptions options;
   options.clusters = args.clusters;
   options.whole_grid = args.whole_grid;
-  return timing::record(loaded->description, loaded->program, options);
+  return timing::record(loaded->description, loaded->program, gpu.values(), options);
 }
 
 int print(const TimeArgs& args, const timing::GpuParameters& gpu,
@@ -52,9 +52,11 @@ int print(const TimeArgs& args, const timing::GpuParameters& gpu,
                   timing::time_of(work, gpu.values()),
                   timing::interval_of(work, gpu, args.draws, args.seed),
                   {},
+                  {},
                   {}};
     const timing::Work& slowest = work.classes[t.time.slowest].work;
     t.path = timing::shares_of(timing::critical_path(slowest, t.time.timeline));
+    t.doubt = timing::doubt_of(work, gpu, t.path);
     t.waits = timing::waits_of(slowest, t.time.timeline, 0.01 * t.time.first_wave);
     timed.push_back(std::move(t));
   }
@@ -110,7 +112,7 @@ int time_command(const TimeArgs& args) {
   if (!gpu.ok()) return print_error(gpu.error());
   std::vector<std::pair<std::string, timing::LaunchWork>> launches;
   if (args.launches.empty()) {
-    Result<timing::LaunchWork> work = run_kernel(args);
+    Result<timing::LaunchWork> work = run_kernel(args, *gpu);
     if (!work.ok()) return print_error(work.error());
     const std::string name = work->name;
     launches.emplace_back(name, std::move(*work));

@@ -11,51 +11,74 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
+std::string besides_of(const timing::LaunchTime& time) {
+  std::string text;
+  if (time.atomics > 0) text += fmt::format(", atomics of one line {:.2f} more", time.atomics);
+  if (time.power > 0) text += fmt::format(", at the power limit {:.2f} more", time.power);
+  return text;
+}
+
+std::string number_of(const TimedLaunch& t) {
+  const std::string interval = fmt::format("{:.2f} to {:.2f} in 90 % of {} draws", t.interval.low,
+                                           t.interval.high, t.interval.draws);
+  return t.doubt.is_too_much()
+             ? fmt::format("no single number, {} us: too much is not modelled", interval)
+             : fmt::format("{:.2f} us ({})", t.time.total, interval);
+}
+
 std::string text_of(const TimedLaunch& t) {
   const timing::LaunchTime& time = t.time;
   std::string text = fmt::format(
-      "{}: {:.2f} us ({:.2f} to {:.2f} in 90 % of {} draws)\n"
-      "  launch gap {:.2f}, first wave {:.2f}, {} later {:.2f}, exit {:.2f}\n",
-      printable(t.name, kLongestName), time.total, t.interval.low, t.interval.high,
-      t.interval.draws, time.gap, time.first_wave, time.waves - 1, time.later_waves, time.exit);
+      "{}: {}\n"
+      "  launch gap {:.2f}, first wave {:.2f}, {} later {:.2f}, exit {:.2f}{}\n",
+      printable(t.name, kLongestName), number_of(t), time.gap, time.first_wave, time.waves - 1,
+      time.later_waves, time.exit, besides_of(time));
+  text += fmt::format(
+      "  {:.0f} % of its instructions are not modelled; {:.0f} % of the critical path has assumed "
+      "numbers\n",
+      100 * t.doubt.unknown_part, 100 * t.doubt.assumed_part);
   text += "  critical path of the first wave:\n";
   for (const timing::Share& s : t.path)
-    text += fmt::format("    {:5.1f} %  {:<17} {:.2f} us\n", 100 * s.us / time.first_wave, s.label,
-                        s.us);
+    text += fmt::format("    {:5.1f} %  {:<17} {:.2f} us\n", 100 * s.us / time.timeline.end,
+                        s.label, s.us);
   text += "  waits of the first wave:\n";
   for (const timing::Wait& w : t.waits)
     text += fmt::format("    {:5.1f} %  {} waits for {} ({}), held by {}\n",
-                        100 * w.us / time.first_wave, w.role, w.for_role, w.for_what, w.held_by);
+                        100 * w.us / time.timeline.end, w.role, w.for_role, w.for_what, w.held_by);
   return text;
 }
 
 OrderedJson json_of(const TimedLaunch& t) {
   const timing::LaunchTime& time = t.time;
   OrderedJson j{{"name", t.name},
-                {"us", time.total},
+                {"us", t.doubt.is_too_much() ? OrderedJson() : OrderedJson(time.total)},
                 {"interval",
                  {{"low_us", t.interval.low},
                   {"median_us", t.interval.median},
                   {"high_us", t.interval.high},
                   {"draws", t.interval.draws}}},
+                {"unknown_percent", 100 * t.doubt.unknown_part},
+                {"assumed_percent", 100 * t.doubt.assumed_part},
                 {"launch_gap_us", time.gap},
                 {"first_wave_us", time.first_wave},
                 {"waves", time.waves},
                 {"later_waves_us", time.later_waves},
                 {"exit_us", time.exit},
+                {"atomics_us", time.atomics},
+                {"power_us", time.power},
                 {"other_us", time.other},
                 {"critical_path", OrderedJson::array()},
                 {"waits", OrderedJson::array()}};
   for (const timing::Share& s : t.path)
     j["critical_path"].push_back(
-        OrderedJson{{"what", s.label}, {"us", s.us}, {"percent", 100 * s.us / time.first_wave}});
+        OrderedJson{{"what", s.label}, {"us", s.us}, {"percent", 100 * s.us / time.timeline.end}});
   for (const timing::Wait& w : t.waits)
     j["waits"].push_back(OrderedJson{{"role", w.role},
                                      {"for_role", w.for_role},
                                      {"for", w.for_what},
                                      {"held_by", w.held_by},
                                      {"us", w.us},
-                                     {"percent", 100 * w.us / time.first_wave}});
+                                     {"percent", 100 * w.us / time.timeline.end}});
   return j;
 }
 

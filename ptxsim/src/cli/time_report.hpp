@@ -13,6 +13,7 @@ struct TimedLaunch {
   std::string name;
   timing::LaunchTime time;
   timing::Interval interval;
+  timing::Doubt doubt;
   std::vector<timing::Share> path;  // of the first wave
   std::vector<timing::Wait> waits;
 };

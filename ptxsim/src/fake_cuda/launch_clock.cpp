@@ -16,8 +16,10 @@ std::optional<LaunchClock> LaunchClock::of(const std::string& device) {
 }
 
 std::vector<MakeObserver> LaunchClock::begin(const Program& program, const Launch& launch) {
+  share_ = timing::share_of(program, launch, values_);
   recording_ = std::make_shared<timing::Recording>();
-  const MakeObserver make = timing::make_recorder(recording_, timing::ctas_per_sm(program, launch));
+  const MakeObserver make =
+      timing::make_recorder(recording_, static_cast<uint64_t>(share_.l1_bytes));
   return {[make](Cluster& cluster) -> std::unique_ptr<Observer> {
     return cluster.index == 0 ? make(cluster) : std::make_unique<Observer>();
   }};
@@ -26,7 +28,8 @@ std::vector<MakeObserver> LaunchClock::begin(const Program& program, const Launc
 std::optional<double> LaunchClock::estimate(const Program& program, const Launch& launch,
                                             const GlobalMemory& memory) {
   if (recording_ == nullptr || recording_->clusters.empty()) return std::nullopt;
-  const timing::LaunchWork work = timing::work_of(program, launch, memory, *recording_);
+  const timing::LaunchWork work =
+      timing::work_of(program, launch, memory, share_.ctas_per_sm, *recording_);
   recording_.reset();
   return timing::time_of(work, values_).total;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ptxsim/ptxsim.hpp"
+#include "timing/launch_work.hpp"
 #include "timing/parameters.hpp"
 #include "timing/recorder.hpp"
 
@@ -26,6 +27,7 @@ class LaunchClock {
 
  private:
   timing::Values values_{};
+  timing::SmShare share_;
   std::shared_ptr<timing::Recording> recording_;
 };
 

@@ -5,10 +5,11 @@
 namespace ptxsim::timing {
 namespace {
 
-// ptxas 13.0 unrolls a loop of one block of up to about this many statements so many times, if its
-// counter goes by a constant and `.pragma "nounroll"` does not stand at its beginning. (Read from
-// its output for sm_90a: of loops that go by blockDim.x, or end by what they load, none.)
-constexpr uint32_t kShortLoop = 48, kUnrolled = 4;
+// ptxas 13.0 unrolls a loop of one block of up to about this many statements so many times, if it
+// loads something, its counter goes by a constant, nothing in it is made of branches (divisions) and
+// `.pragma "nounroll"` does not stand at its beginning. (Read from its output for sm_90a: of loops
+// that go by blockDim.x, end by what they load, or only compute, none.)
+constexpr uint32_t kShortLoop = 36, kUnrolled = 4;
 
 bool names(const Operand& operand, uint32_t reg) {
   return operand.kind == Operand::Kind::kRegister && operand.reg == reg;
@@ -29,6 +30,12 @@ bool goes_by_a_constant(const std::vector<Statement>& statements, uint32_t begin
 bool is_unrolled(const std::vector<Statement>& statements, uint32_t begin, uint32_t end) {
   const Statement& jump = statements[end];
   if (end - begin > kShortLoop || statements[begin].not_unrolled || !jump.guarded) return false;
+  const auto body = std::span(statements).subspan(begin, end - begin);
+  const auto has = [&](auto&& what) { return std::any_of(body.begin(), body.end(), what); };
+  if (!has([](const Statement& s) { return s.root == "ld"; }) || has([](const Statement& s) {
+        return s.root == "div" || s.root == "rem" || s.root == "vote";
+      }))
+    return false;
   for (uint32_t i = begin; i < end; ++i) {
     const Statement& s = statements[i];
     if (s.root != "setp" || s.operands.size() < 3 || !names(s.operands[0], jump.guard)) continue;
@@ -91,7 +98,15 @@ void Dataflow::completes_with_load(const Insn& insn, uint32_t load, double nomin
 }
 
 void Dataflow::jumped(const Insn& insn, uint32_t target) {
-  if (target > insn.statement) return;
+  if (target > insn.statement) {
+    // What follows waits for the jump, which waits for its predicate.
+    floor_ = now_;
+    floor_.is_load = false;
+    floor_.after.add(Latency::kBranch);
+    floor_.clk += nominal_clk(Chain{}.add(Latency::kBranch));
+    if (floor_.clk > issued_.clk) issued_ = floor_;
+    return;
+  }
   const auto [rounds, is_new] = rounds_.try_emplace(insn.statement);
   if (is_new)
     rounds->second.unrolled = is_unrolled(program_.entry->statements, target, insn.statement);

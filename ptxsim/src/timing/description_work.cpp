@@ -198,6 +198,7 @@ LaunchWork work_of(const Description& d) {
   launch.ctas_per_sm = d.ctas_per_sm;
   launch.dependent_launch = d.dependent_launch;
   launch.other_us = d.other_us;
+  launch.is_narrow = d.bits == 4;
   return launch;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <optional>
 #include <random>
 #include <tuple>
 #include <utility>
@@ -107,6 +108,19 @@ double later_waves(const LaunchWork& work, const Values& values, const Sharing& 
          slowest(work, later, last).second.end + change;
 }
 
+// Multiply-adds of 16 bits of the whole launch. A pair's stand in its first CTA, for each SM.
+double macs_of(const LaunchWork& work) {
+  double sum = 0;
+  for (const TileClass& c : work.classes) {
+    double of_first = 0, of_others = 0;
+    for (const Demand& d : c.work.demands)
+      if (d.server == Server::kTensor || d.server == Server::kMmaSync)
+        (d.unit == 0 ? of_first : of_others) += d.amount;
+    sum += of_others > 0 ? of_first + of_others : of_first * work.ctas_per_cluster;
+  }
+  return sum / static_cast<double>(work.classes.size()) * work.clusters;
+}
+
 }  // namespace
 
 LaunchTime time_of(const LaunchWork& work, const Values& values) {
@@ -126,14 +140,33 @@ LaunchTime time_of(const LaunchWork& work, const Values& values) {
   const double inside = time.first_wave + time.later_waves;
   time.atomics =
       std::max(0.0, work.atomics_of_a_line * at(values, Parameter::kAtomicAddress) * 1e-3 - inside);
+  time.power = std::max(0.0, macs_of(work) * 1e-6 /
+                                     at(values, work.is_narrow ? Parameter::kSustainedNarrow
+                                                               : Parameter::kSustained) -
+                                 inside - time.atomics);
   time.gap = at(values, work.dependent_launch ? Parameter::kPdlGap
                         : work.in_graph       ? Parameter::kGraphGap
                                               : Parameter::kLaunchGap);
   time.exit = at(values, Parameter::kExit);
   time.other = work.other_us;
-  const double model = work.is_recorded ? at(values, Parameter::kModelError) : 1;
-  time.total = time.gap + (inside + time.atomics) * model + time.exit + time.other;
+  const double model = !work.is_recorded ? 1
+                       : work.has_roles  ? at(values, Parameter::kRoleError)
+                                         : at(values, Parameter::kModelError);
+  time.total = time.gap + (inside + time.atomics + time.power) * model + time.exit + time.other;
   return time;
+}
+
+Doubt doubt_of(const LaunchWork& work, const GpuParameters& gpu, const std::vector<Share>& path) {
+  Doubt doubt{.unknown_part = work.unknown_part};
+  double all = 0, assumed = 0;
+  for (const Share& share : path) {
+    all += share.us;
+    const std::optional<Parameter> parameter = parameter_of(share.label);
+    if (parameter && gpu.known[static_cast<size_t>(*parameter)].kind == "assumed")
+      assumed += share.us;
+  }
+  doubt.assumed_part = all > 0 ? assumed / all : 0;
+  return doubt;
 }
 
 Interval interval_of(const LaunchWork& work, const GpuParameters& gpu, uint32_t draws,
@@ -155,7 +188,8 @@ Interval interval_of(const LaunchWork& work, const GpuParameters& gpu, uint32_t 
   const auto quantile = [&](double part) {
     return totals[static_cast<size_t>(std::lround(part * static_cast<double>(totals.size() - 1)))];
   };
-  return {quantile(0.05), quantile(0.5), quantile(0.95), draws};
+  return {quantile(0.05) * (1 - work.unknown_part / 2), quantile(0.5),
+          quantile(0.95) * (1 + 2 * work.unknown_part), draws};
 }
 
 }  // namespace ptxsim::timing

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 #include <utility>
 
@@ -11,9 +12,9 @@
 namespace ptxsim::timing {
 namespace {
 
-// Limits of an SM of sm_90 and sm_100 (CUDA C++ Programming Guide, "Compute Capabilities").
-constexpr uint64_t kSharedOfSm = 228 * 1024, kReservedOfCta = 1024, kThreadsOfSm = 2048,
-                   kMostCtas = 32, kRegistersOfSm = 65536, kRegisterStep = 8;
+// CTAs of an SM read much in common: each finds what it uses again as if so many had L1 in turns.
+constexpr double kShareL1 = 2;
+constexpr double kReservedOfCta = 1024, kRegistersOfSm = 65536, kRegisterStep = 8;
 
 // The line of atomics that takes longest when the whole grid does as the recorded clusters: one
 // that several of them use is taken for one that all use.
@@ -37,19 +38,25 @@ double busiest_line(const Recording& recording, double clusters) {
 
 }  // namespace
 
-double ctas_per_sm(const Program& program, const Launch& launch) {
-  const uint64_t shared =
-      program.static_shared_bytes + launch.dynamic_shared_bytes + kReservedOfCta;
-  const uint64_t threads = (volume(launch.block) + kWarpSize - 1) / kWarpSize * kWarpSize;
-  const uint64_t registers =
-      (registers_needed(program) + kRegisterStep - 1) / kRegisterStep * kRegisterStep * threads;
-  return static_cast<double>(
-      std::max<uint64_t>(1, std::min({kSharedOfSm / shared, kThreadsOfSm / threads,
-                                      kRegistersOfSm / registers, kMostCtas})));
+SmShare share_of(const Program& program, const Launch& launch, const Values& gpu) {
+  const auto shared =
+      static_cast<double>(program.static_shared_bytes + launch.dynamic_shared_bytes);
+  const auto threads =
+      static_cast<double>((volume(launch.block) + kWarpSize - 1) / kWarpSize * kWarpSize);
+  const double registers =
+      std::ceil(registers_needed(program) / kRegisterStep) * kRegisterStep * threads;
+  SmShare share;
+  share.ctas_per_sm = std::max(
+      1.0, std::floor(std::min({at(gpu, Parameter::kSharedOfSm) * 1024 / (shared + kReservedOfCta),
+                                at(gpu, Parameter::kThreadsOfSm) / threads,
+                                kRegistersOfSm / registers, at(gpu, Parameter::kCtasOfSm)})));
+  share.l1_bytes = std::max(
+      0.0, at(gpu, Parameter::kL1Bytes) * 1024 / std::min(share.ctas_per_sm, kShareL1) - shared);
+  return share;
 }
 
 LaunchWork work_of(const Program& program, const Launch& launch, const GlobalMemory& memory,
-                   Recording& recording) {
+                   double ctas_per_sm, Recording& recording) {
   const uint64_t whole_clusters = volume(launch.grid) / volume(launch.cluster);
   const auto clusters = static_cast<double>(whole_clusters);
   LaunchWork work;
@@ -59,10 +66,12 @@ LaunchWork work_of(const Program& program, const Launch& launch, const GlobalMem
   work.name = program.entry->name;
   work.clusters = clusters;
   work.ctas_per_cluster = static_cast<double>(volume(launch.cluster));
-  work.ctas_per_sm = ctas_per_sm(program, launch);
+  work.ctas_per_sm = ctas_per_sm;
   double slots = 0, unknown = 0;
   for (RecordedCluster& cluster : recording.clusters) {
     slots += cluster.slots;
+    work.has_roles |= cluster.has_roles;
+    work.is_narrow |= cluster.is_narrow;
     unknown += cluster.unknown_slots;
     work.classes.push_back({fmt::format("cluster {}", cluster.index), std::move(cluster.work)});
   }

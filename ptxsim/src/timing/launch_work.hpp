@@ -6,10 +6,14 @@
 
 namespace ptxsim::timing {
 
-// CTAs that an SM holds, by shared memory, threads and an estimate of its registers.
-double ctas_per_sm(const Program& program, const Launch& launch);
+// CTAs that an SM holds at once, by shared memory, threads and an estimate of its registers; and
+// what one of them has of L1.
+struct SmShare {
+  double ctas_per_sm = 1, l1_bytes = 0;
+};
+SmShare share_of(const Program& program, const Launch& launch, const Values& gpu);
 
 LaunchWork work_of(const Program& program, const Launch& launch, const GlobalMemory& memory,
-                   Recording& recording);
+                   double ctas_per_sm, Recording& recording);
 
 }  // namespace ptxsim::timing

@@ -62,6 +62,13 @@ constexpr const char* kNames[kNumParameters] = {
     "vote_clk",
     "mma_sync_clk",
     "branch_clk",
+    "shared_kib_per_sm",
+    "l1_kib",
+    "threads_per_sm",
+    "ctas_per_sm",
+    "sustained_tmac_per_s",
+    "sustained_4bit_tmac_per_s",
+    "role_factor",
     "model_factor",
 };
 constexpr const char* kKinds[] = {"measured", "published", "derived", "fitted", "assumed"};

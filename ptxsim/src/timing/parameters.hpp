@@ -65,6 +65,13 @@ enum class Parameter : uint8_t {
   kVoteClk,
   kMmaSyncClk,
   kBranchClk,
+  kSharedOfSm,       // KiB of shared memory that CTAs of an SM have together
+  kL1Bytes,          // KiB of L1 and shared memory
+  kThreadsOfSm,      //
+  kCtasOfSm,         //
+  kSustained,        // T multiply-adds of 16 bits per s of the whole GPU at its power limit
+  kSustainedNarrow,  // the same of 4-bit operands, of which four count as one
+  kRoleError,   // as kModelError, of kernels whose warps have roles: bulk copies, asynchronous MMAs
   kModelError,  // what the model leaves out, as a factor on the time inside a kernel that is run
   kCount
 };

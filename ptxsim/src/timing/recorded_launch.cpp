@@ -35,7 +35,7 @@ bool takes_work(const Program& program) {
 }  // namespace
 
 Result<LaunchWork> record(const Case& description, const std::shared_ptr<const Program>& program,
-                          const RecordOptions& options) {
+                          const Values& gpu, const RecordOptions& options) {
   if (!description.launches.empty())
     return Error{ErrorKind::kInput, "the case has several launches; the clock takes one", {}};
   Launch launch = description.launch;
@@ -51,6 +51,7 @@ Result<LaunchWork> record(const Case& description, const std::shared_ptr<const P
         ErrorKind::kInput,
         fmt::format("cluster {} of a grid of {}; they count from 0", *recorded.rbegin(), clusters),
         {}};
+  const SmShare share = share_of(*program, launch, gpu);
   auto recording = std::make_shared<Recording>();
   std::atomic<bool> stop = false;
   Options run;
@@ -65,7 +66,7 @@ Result<LaunchWork> record(const Case& description, const std::shared_ptr<const P
     recorded.insert(0);
   // With an SM for each CTA no CTA takes another's work at run time.
   run.all_clusters_started = volume(launch.grid) <= run.num_sms;
-  const MakeObserver make = make_recorder(recording, ctas_per_sm(*program, launch));
+  const MakeObserver make = make_recorder(recording, static_cast<uint64_t>(share.l1_bytes));
   const CaseResult result = run_case(
       description, program, run,
       {[&](Cluster& cluster) -> std::unique_ptr<Observer> {
@@ -79,7 +80,7 @@ Result<LaunchWork> record(const Case& description, const std::shared_ptr<const P
        }});
   const auto& error = result.run.error;
   if (error && !(error->kind == ErrorKind::kStopped && stop)) return *error;
-  return work_of(*program, launch, result.memory, *recording);
+  return work_of(*program, launch, result.memory, share.ctas_per_sm, *recording);
 }
 
 }  // namespace ptxsim::timing

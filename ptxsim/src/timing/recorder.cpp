@@ -10,14 +10,11 @@
 namespace ptxsim::timing {
 namespace {
 
-constexpr double kL1Bytes = 256 << 10;  // of an SM, shared memory among them (sm_80, 90, 100)
-// CTAs of an SM read much in common: each finds what it uses again as if so many had L1 in turns.
-constexpr double kShareL1 = 2;
 constexpr double kMacsOfMmaSync = 16 * 8 * 16;
 constexpr double kExchangeBytes = 128;  // of shared memory's rate: one of 32 lanes a clk and SM
 
 }  // namespace
-Recorder::Recorder(Cluster& cluster, std::shared_ptr<Recording> recording, double ctas_per_sm)
+Recorder::Recorder(Cluster& cluster, std::shared_ptr<Recording> recording, uint64_t l1_bytes)
     : cluster_(cluster),
       recording_(std::move(recording)),
       costs_(costs_of(cluster.machine.program())) {
@@ -26,14 +23,9 @@ Recorder::Recorder(Cluster& cluster, std::shared_ptr<Recording> recording, doubl
   grid_ = grid;
   macs_ = cluster.machine.stats().mma_multiply_adds;
   start_ = work().add({.actor = grid, .what = "start", .delay = Delay::kStart}, {}, {});
-  const Machine& machine = cluster.machine;
-  const auto shared = static_cast<double>(machine.program().static_shared_bytes +
-                                          machine.launch().dynamic_shared_bytes);
-  const auto l1 =
-      static_cast<uint64_t>(std::max(0.0, kL1Bytes / std::min(ctas_per_sm, kShareL1) - shared));
   for (const auto& cta : cluster.ctas) {
     add_actors(*cta);
-    l1_.emplace_back(l1);
+    l1_.emplace_back(l1_bytes);
   }
 }
 
@@ -83,7 +75,8 @@ void Recorder::issued(const Execution& x, int, AsyncOp op, AsyncKind kind) {
   flight.stage = state(x).stage;
   WarpState& w = state(x);
   if (kind == AsyncKind::kWgmma) flight.ordinal = w.wgmmas++;
-  w.loads_in_bulk |= kind == AsyncKind::kTmaLoad || kind == AsyncKind::kCpAsync;
+  w.loads_in_bulk |= kind == AsyncKind::kTmaLoad;
+  w.copies |= kind == AsyncKind::kCpAsync;
   w.multiplies |= kind == AsyncKind::kTcgen05 || kind == AsyncKind::kWgmma;
   w.stores |= kind == AsyncKind::kTmaStore;
   asynchronous_macs_ |= kind == AsyncKind::kTcgen05 || kind == AsyncKind::kWgmma;
@@ -171,12 +164,14 @@ void Recorder::cluster_ended() {
     const bool is_asynchronous =
         std::any_of(cta.warps.begin(), cta.warps.end(),
                     [](const WarpState& w) { return w.loads_in_bulk || w.multiplies; });
+    out_.has_roles |= is_asynchronous;
     for (WarpState& w : cta.warps) {
       const Delay tail = is_asynchronous ? Delay::kEpilogueTail : Delay::kStoreTail;
       if (w.stores) work().add({.actor = w.actor, .what = "last stores", .delay = tail}, {}, {});
       std::string& role = work().actors[w.actor].role;
-      for (const auto& [does, name] :
-           {std::pair{w.loads_in_bulk, "load"}, {w.multiplies, "mma"}, {w.stores, "epilogue"}})
+      for (const auto& [does, name] : {std::pair{w.loads_in_bulk || w.copies, "load"},
+                                       {w.multiplies, "mma"},
+                                       {w.stores, "epilogue"}})
         if (does) role += (role.empty() ? "" : "+") + std::string(name);
       if (role.empty()) role = "warp";
     }
@@ -185,9 +180,9 @@ void Recorder::cluster_ended() {
   recording_->clusters.push_back(std::move(out_));
 }
 
-MakeObserver make_recorder(std::shared_ptr<Recording> recording, double ctas_per_sm) {
-  return [recording = std::move(recording), ctas_per_sm](Cluster& cluster) {
-    return std::make_unique<Recorder>(cluster, recording, ctas_per_sm);
+MakeObserver make_recorder(std::shared_ptr<Recording> recording, uint64_t l1_bytes) {
+  return [recording = std::move(recording), l1_bytes](Cluster& cluster) {
+    return std::make_unique<Recorder>(cluster, recording, l1_bytes);
   };
 }
 

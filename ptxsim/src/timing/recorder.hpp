@@ -29,15 +29,16 @@ struct RecordedCluster {
   std::vector<BufferUse> uses;
   double written_factor = 1;                     // on what is written, for parts of sectors
   std::unordered_map<uint64_t, double> atomics;  // by line: atomics of one address
-  double slots = 0, unknown_slots = 0;           // of issue; of statements that are not modelled
+  bool has_roles = false, is_narrow = false;
+  double slots = 0, unknown_slots = 0;  // of issue; of statements that are not modelled
 };
 
 struct Recording {
   std::vector<RecordedCluster> clusters;
 };
 
-// Fills `recording` when clusters end. `ctas_per_sm`: that share an SM's L1.
-MakeObserver make_recorder(std::shared_ptr<Recording> recording, double ctas_per_sm);
+// Fills `recording` when clusters end. `l1_bytes`: what a CTA has of L1.
+MakeObserver make_recorder(std::shared_ptr<Recording> recording, uint64_t l1_bytes);
 
 // Each byte of a buffer that the grid reads comes from memory once, and from L2 every other time:
 // memory delivers the part of what `recording` read of a buffer that is left when the whole grid

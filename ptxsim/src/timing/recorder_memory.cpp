@@ -21,6 +21,7 @@ constexpr double kMemoryOfAPart = 4;
 // How long L2 is busy with a write, in bytes that it would deliver meanwhile: for each sector, or,
 // if that is longer, for each line ("copy 32 MiB in L2"; "scatter" of held_out.json: 62 lines a ns).
 constexpr size_t kMergedSectors = 64;
+constexpr double kReadOfALine = 51;  // "gather in L2": 138 lines a ns
 constexpr double kWriteOfASector = 48, kWriteOfALine = 113;
 // Atomics of as many lines, in sectors of lines that all lanes use ("histogram_global").
 constexpr double kAtomicOfALine = 1.85;
@@ -31,7 +32,7 @@ constexpr double kScattered = 0.5, kScatteredFactor = 1.15;
 // clk of an H100's SM, "L1 rate"; 32 lanes of 16 bytes 4).
 double accesses_of_l1(double lines, double sectors) {
   const double bytes = sectors * kSectorBytes / kLineBytes;  // in lines
-  return std::max({0.95 * lines, 1 + 0.85 * std::min(1.0, bytes), bytes});
+  return std::max({0.95 * lines - (lines <= 2 ? 0.4 : 0), 1 + 0.6 * std::min(1.0, bytes), bytes});
 }
 // Atomics of different sectors of a line, as atomics of one address: 0.6 and 0.73 ns on an H100
 // ("atomics, 32 words", "atomics, one word").
@@ -55,18 +56,27 @@ double lines_of(const std::vector<uint64_t>& sorted_sectors) {
   return lines;
 }
 
-// How many words that differ the busiest bank is asked for. Atomics of the same word come one after
-// the other.
+// How often the busiest bank is asked for words that differ. Lanes of 8 and 16 bytes go in two and
+// four parts. Atomics of the same word come one after the other.
 double accesses_of(const std::vector<SharedAccess>& lanes, bool one_by_one) {
-  std::vector<uint32_t> words;
-  for (const SharedAccess& lane : lanes)
-    for (uint32_t w = lane.offset / kBankBytes; w <= (lane.offset + lane.bytes - 1) / kBankBytes;
-         ++w)
-      words.push_back(w);
-  if (!one_by_one) sort_unique(words);
-  std::array<uint32_t, kBanks> of_bank{};
-  for (const uint32_t word : words) ++of_bank[word % kBanks];
-  return *std::max_element(of_bank.begin(), of_bank.end());
+  const uint32_t bytes = lanes.front().bytes;
+  const bool is_one = std::all_of(lanes.begin(), lanes.end(), [&](const SharedAccess& lane) {
+    return lane.offset == lanes.front().offset;
+  });
+  const size_t at_once = bytes <= kBankBytes || (is_one && !one_by_one) ? 32 : bytes <= 8 ? 16 : 8;
+  double accesses = 0;
+  for (size_t first = 0; first < lanes.size(); first += at_once) {
+    std::vector<uint32_t> words;
+    for (size_t i = first; i < std::min(first + at_once, lanes.size()); ++i)
+      for (uint32_t w = lanes[i].offset / kBankBytes;
+           w <= (lanes[i].offset + lanes[i].bytes - 1) / kBankBytes; ++w)
+        words.push_back(w);
+    if (!one_by_one) sort_unique(words);
+    std::array<uint32_t, kBanks> of_bank{};
+    for (const uint32_t word : words) ++of_bank[word % kBanks];
+    accesses += *std::max_element(of_bank.begin(), of_bank.end());
+  }
+  return accesses;
 }
 
 }  // namespace
@@ -80,7 +90,12 @@ void Recorder::shared_access(const Execution& x, int, Cta&, uint32_t offset, uin
 }
 
 void Recorder::add_shared(const Insn& insn, WarpState& w) {
-  const bool one_by_one = w.updates_shared && !costs_[insn.statement].counts_up;
+  // A constant that all lanes add to one word is added once.
+  const bool all_of_one = costs_[insn.statement].counts_up &&
+                          std::all_of(w.shared.begin(), w.shared.end(), [&](const SharedAccess& a) {
+                            return a.offset == w.shared.front().offset;
+                          });
+  const bool one_by_one = w.updates_shared && !all_of_one;
   if (w.reads_shared && !w.updates_shared && merges_with_earlier(w)) {
     w.slots -= costs_[insn.statement].expansion.slots;
     return;
@@ -201,11 +216,10 @@ void Recorder::add_global_read(const Execution& x, const Insn& insn, WarpState& 
     w.flow.completes(insn, w.more);
     return;
   }
-  // A line of which one sector is missing keeps the SM's port as busy as a whole one ("gather in
-  // L2": half a sector a clk, "L2 rate": two).
   const double bytes = static_cast<double>(sectors.size() * kSectorBytes);
-  std::vector<Demand> needs{{Server::kIngest, x.cta.rank, lines_of(sectors) * kLineBytes},
-                            {Server::kL2Access, 0, bytes}};
+  std::vector<Demand> needs{
+      {Server::kIngest, x.cta.rank, bytes},
+      {Server::kL2Access, 0, std::max(bytes, kReadOfALine * lines_of(sectors))}};
   const bool is_scattered = lines > kScattered * static_cast<double>(sectors.size());
   const double fresh =
       new_bytes(read_, sectors, kMemoryBytes) * (is_scattered ? kScatteredFactor : 1);

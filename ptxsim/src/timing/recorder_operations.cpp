@@ -78,6 +78,7 @@ uint32_t Recorder::add_tcgen05(const Flight& flight) {
     const Demand bytes[] = {{Server::kShared, flight.cta, flight.shared_read}};
     return work().add({.actor = actor, .what = "copy scales", .stage = flight.stage}, bytes, when);
   }
+  out_.is_narrow |= cost.operand_bits == 4;
   const double ctas = cost.is_pair ? 2 : 1;
   const double k = 32 * 8 / cost.operand_bits;
   // D's rows are those of A's operand: 128 to an SM, 64 for the small shapes; both read 128-byte

@@ -60,7 +60,8 @@ struct WarpState {
   std::vector<SharedLoad> shared_loads;  // the latest ones first
   std::vector<uint64_t> latest_written;  // sectors, of the stores before
   bool reads_shared = false, updates_shared = false;
-  Chain more;  // until its result can be used, besides its expansion's
+  Chain more;           // until its result can be used, besides its expansion's
+  bool copies = false;  // by cp.async
   bool loads_in_bulk = false, multiplies = false, stores = false, has_read = false;
   uint32_t wgmmas = 0;
   int32_t stage = -1;  // the barrier that it passed last
@@ -85,7 +86,7 @@ struct CtaState {
 
 class Recorder : public Observer {
  public:
-  Recorder(Cluster& cluster, std::shared_ptr<Recording> recording, double ctas_per_sm);
+  Recorder(Cluster& cluster, std::shared_ptr<Recording> recording, uint64_t l1_bytes);
 
   bool wants_statements() const override { return true; }
   bool wants_global_accesses() const override { return true; }

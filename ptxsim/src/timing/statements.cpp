@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <map>
 #include <set>
 #include <string>
 
@@ -21,34 +22,43 @@ double operand_bits(const Statement& s) {
   return 16;
 }
 
-// ptxas makes one instruction of a shift or a wide product and the sum behind it: LEA, IMAD.WIDE.
-// Also of the sum of an address and a constant, which the access has in itself.
-class FoldedSums {
+// What ptxas makes one instruction of, with the statement before: a shift or a wide product and the
+// sum behind it (LEA, IMAD.WIDE), and two operations of logic (LOP3).
+class FoldedStatements {
  public:
+  explicit FoldedStatements(const std::vector<Statement>& statements) {
+    for (const Statement& s : statements)
+      for (size_t i = 1; i < s.operands.size(); ++i)
+        if (s.operands[i].kind == Operand::Kind::kRegister) ++readers_[s.operands[i].reg];
+  }
   bool folds(const Statement& s) {
-    const bool is_sum =
-        s.root == "add" && has(s, {"s32", "u32", "s64", "u64"}) && s.operands.size() == 3;
-    const bool folds = is_sum && (is_product(s.operands[1]) || is_product(s.operands[2]));
-    if (!s.operands.empty() && s.operands[0].kind == Operand::Kind::kRegister) {
-      if (s.root == "shl" || (s.root == "mul" && has(s, {"wide"})))
-        products_.insert(s.operands[0].reg);
-      else
-        products_.erase(s.operands[0].reg);
-    }
+    if (s.operands.empty() || s.operands[0].kind != Operand::Kind::kRegister) return false;
+    const bool is_sum = s.root == "add" && has(s, {"s32", "u32", "s64", "u64"});
+    const bool is_logic = has(s, {"b32"}) &&
+                          (s.root == "and" || s.root == "or" || s.root == "xor" || s.root == "not");
+    const bool folds = (is_sum && reads(s, products_)) || (is_logic && reads(s, logic_));
+    const uint32_t result = s.operands[0].reg;
+    products_.erase(result);
+    logic_.erase(result);
+    if (s.root == "shl" || (s.root == "mul" && has(s, {"wide"}))) products_.insert(result);
+    if (is_logic && !folds && readers_[result] == 1) logic_.insert(result);
     return folds;
   }
 
  private:
-  bool is_product(const Operand& operand) const {
-    return operand.kind == Operand::Kind::kRegister && products_.contains(operand.reg);
+  static bool reads(const Statement& s, const std::set<uint32_t>& of) {
+    return std::any_of(s.operands.begin() + 1, s.operands.end(), [&](const Operand& operand) {
+      return operand.kind == Operand::Kind::kRegister && of.contains(operand.reg);
+    });
   }
-  std::set<uint32_t> products_;  // registers, in the order of the text
+  std::map<uint32_t, int> readers_;
+  std::set<uint32_t> products_, logic_;  // registers, in the order of the text
 };
 
 }  // namespace
 
 std::vector<StatementCost> costs_of(const Program& program) {
-  FoldedSums sums;
+  FoldedStatements folded(program.entry->statements);
   std::vector<StatementCost> costs;
   costs.reserve(program.entry->statements.size());
   for (size_t i = 0; i < program.entry->statements.size(); ++i) {
@@ -56,7 +66,7 @@ std::vector<StatementCost> costs_of(const Program& program) {
     const Traits& traits = program.traits[i];
     StatementCost cost;
     cost.expansion = expansion_of(s);
-    if (sums.folds(s)) cost.expansion.slots = 0, cost.expansion.chain = {};
+    if (folded.folds(s)) cost.expansion.slots = 0, cost.expansion.chain = {};
     cost.counts_up = traits.has(Trait::kUpdates) && has(s, {"add", "inc"}) &&
                      s.operands.back().kind == Operand::Kind::kImmediate;
     cost.passes_l1 =

@@ -20,46 +20,70 @@ const char* name_of(Delay delay) {
   return kNames[static_cast<size_t>(delay)];
 }
 
-double microseconds(Delay delay, const Values& v) {
+namespace {
+
+constexpr Parameter kOfServers[kNumServers] = {
+    Parameter::kIssueSlots, Parameter::kMufu,        Parameter::kDoubleRate,
+    Parameter::kTensorRate, Parameter::kMmaSyncPart, Parameter::kSharedBandwidth,
+    Parameter::kTmemLoad,   Parameter::kTmaIssue,    Parameter::kIngest,
+    Parameter::kL2,         Parameter::kL2Access,    Parameter::kHbm,
+    Parameter::kAtomicRate, Parameter::kBarrierWarp};
+
+std::optional<Parameter> parameter_of(Delay delay) {
   switch (delay) {
     case Delay::kSetup:
-      return at(v, Parameter::kSetup);
+      return Parameter::kSetup;
     case Delay::kLoad:
-      return at(v, Parameter::kLoadLatency);
     case Delay::kFirstLoad:
-      return at(v, Parameter::kLoadLatency) + at(v, Parameter::kFirstLoadExtra);
+      return Parameter::kLoadLatency;
     case Delay::kMma:
-      return at(v, Parameter::kMmaLatency);
+      return Parameter::kMmaLatency;
     case Delay::kBarrierHop:
-      return at(v, Parameter::kBarrierHop);
+      return Parameter::kBarrierHop;
     case Delay::kNamedBarrier:
-      return at(v, Parameter::kNamedBarrier);
+      return Parameter::kNamedBarrier;
     case Delay::kClusterBarrier:
-      return at(v, Parameter::kClusterBarrier);
+      return Parameter::kClusterBarrier;
     case Delay::kTmemLoad:
-      return at(v, Parameter::kTmemLatency);
+      return Parameter::kTmemLatency;
     case Delay::kTmemAlloc:
-      return at(v, Parameter::kTmemAlloc);
+      return Parameter::kTmemAlloc;
     case Delay::kEpilogueTail:
-      return at(v, Parameter::kEpilogueTail);
+      return Parameter::kEpilogueTail;
     case Delay::kTileSwitch:
-      return at(v, Parameter::kTileSwitch);
+      return Parameter::kTileSwitch;
     case Delay::kGlobalLoad:
-      return at(v, Parameter::kGlobalLatency);
+      return Parameter::kGlobalLatency;
     case Delay::kL2Load:
-      return at(v, Parameter::kL2Latency);
+      return Parameter::kL2Latency;
     case Delay::kAtomic:
-      return at(v, Parameter::kAtomicLatency);
+      return Parameter::kAtomicLatency;
     case Delay::kStart:
-      return at(v, Parameter::kStart);
+      return Parameter::kStart;
     case Delay::kStoreTail:
-      return at(v, Parameter::kStoreTail);
+      return Parameter::kStoreTail;
     case Delay::kChain:
     case Delay::kNone:
     case Delay::kCount:
       break;
   }
-  return 0;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Parameter> parameter_of(std::string_view label) {
+  for (size_t i = 0; i < kNumServers; ++i)
+    if (label == name_of(static_cast<Server>(i))) return kOfServers[i];
+  for (size_t i = 0; i < static_cast<size_t>(Delay::kCount); ++i)
+    if (label == name_of(static_cast<Delay>(i))) return parameter_of(static_cast<Delay>(i));
+  return std::nullopt;
+}
+
+double microseconds(Delay delay, const Values& v) {
+  const std::optional<Parameter> parameter = parameter_of(delay);
+  if (!parameter) return 0;
+  return at(v, *parameter) + (delay == Delay::kFirstLoad ? at(v, Parameter::kFirstLoadExtra) : 0);
 }
 
 uint32_t Work::add_actor(std::string name, std::string role, Sequence sequence) {

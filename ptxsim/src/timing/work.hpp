@@ -5,8 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "timing/latency.hpp"
@@ -58,6 +60,8 @@ enum class Delay : uint8_t {
   kCount
 };
 const char* name_of(Delay delay);
+// The parameter that a server's or a delay's time comes from; of a chain none in particular.
+std::optional<Parameter> parameter_of(std::string_view label);
 double microseconds(Delay delay, const Values& values);  // not of kChain, which a piece has
 
 // How the pieces of an actor follow each other.

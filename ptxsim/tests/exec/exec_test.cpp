@@ -85,10 +85,9 @@ TEST_F(Exec, LaunchesAreTimed) {
   const double each = kernel.at("microseconds").get<double>() / kernel.at("timed").get<double>();
   EXPECT_GT(each, 2.1);
   EXPECT_LT(each, 10);
-  const Outcome refused =
-      start({"exec", "--time", "--device", "gb10", "--", PTXSIM_DRIVER_PROGRAM});
-  EXPECT_EQ(refused.exit_code, 2) << refused;
-  EXPECT_TRUE(contains(refused.err, "--time: 'gb10'; the clock knows b200, h200")) << refused;
+  EXPECT_TRUE(
+      contains(start({"exec", "--time", "--device", "gb10", "--", PTXSIM_DRIVER_PROGRAM}).err,
+               " us each, an estimate"));
 }
 
 TEST_F(Exec, ThePtxCanBeKept) {

@@ -28,6 +28,10 @@ std::string refusal(const std::string& from, const std::string& to) {
 }
 
 TEST(Parameters, EveryGpuThatIsBuiltInHasAll) {
+  for (const char* gpu : {"a100", "b200", "gb10", "h100", "h200", "l40s", "rtx4090", "rtx5090"}) {
+    EXPECT_FALSE(built_in(gpu).name.empty()) << gpu;
+    EXPECT_NE(built_in_gpus().find(gpu), std::string::npos) << gpu;
+  }
   EXPECT_EQ(built_in("b200").name, "NVIDIA B200");
   EXPECT_EQ(built_in("h200").name, "NVIDIA H200");
   EXPECT_EQ(at(built_in("b200").values(), Parameter::kNumSms), 148);
@@ -38,7 +42,7 @@ TEST(Parameters, EveryGpuThatIsBuiltInHasAll) {
 TEST(Parameters, WhatIsNotValidIsRefused) {
   EXPECT_NE(refusal("\"setup_us\"", "\"set_up_us\"").find("setup_us"), std::string::npos);
   EXPECT_NE(refusal("\"kind\": \"fitted\"", "\"kind\": \"guessed\"")
-                .find("'guessed'; must be one of measured, derived, fitted, assumed"),
+                .find("'guessed'; must be one of measured, published, derived, fitted, assumed"),
             std::string::npos);
   EXPECT_NE(refusal("\"value\": 1.6", "\"value\": 2.6")
                 .find("2.6; must lie from low, 1.45, to high, 1.95"),

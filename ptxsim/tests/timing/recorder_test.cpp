@@ -51,17 +51,24 @@ Result<LaunchWork> recorded(const std::string& text, const std::string& threads,
   if (!program.ok()) return program.error();
   auto description = parse_case(json, ".");
   if (!description.ok()) return description.error();
-  return record(*description, *program, options);
+  return record(*description, *program, round_values(), options);
+}
+
+// The servers of memory take next to nothing.
+Values latencies_alone() {
+  Values values = round_values();
+  at(values, Parameter::kHbm) = at(values, Parameter::kL2Access) = at(values, Parameter::kIngest) =
+      1e6;
+  return values;
 }
 
 LaunchTime timed(const std::string& text, const std::string& threads = "32") {
   auto work = recorded(text, threads);
   EXPECT_TRUE(work.ok()) << to_string(work.error());
-  return time_of(*work, round_values());
+  return time_of(*work, latencies_alone());
 }
 
-// Two statements and the load end at 0.003, the grid's setup at 0.3, the load a latency of 1 later;
-// then its use, the store and ret. The last store takes 0.05.
+// The grid starts at 0.1, the load takes a latency of 1, its use 4 clk. The last store takes 0.05.
 TEST(Recorder, ALoadIsWaitedForWhereItIsUsed) {
   const LaunchTime time = timed(kernel(R"(
   ld.param.u64 %rd1, [data];
@@ -71,7 +78,7 @@ TEST(Recorder, ALoadIsWaitedForWhereItIsUsed) {
   st.global.u32 [%rd1+64], %r3;
   ret;
 )"));
-  EXPECT_NEAR(time.first_wave, 0.3 + 1 + 0.003 + 0.05, kExact);
+  EXPECT_NEAR(time.first_wave, 0.1 + 1 + 0.004 + 0.05, kExact);
 }
 
 // Nothing uses the register: the store does not wait, and the load is the last thing to end.
@@ -83,11 +90,11 @@ TEST(Recorder, ALoadThatNobodyUsesIsNotWaitedFor) {
   st.global.u32 [%rd1+64], %r1;
   ret;
 )"));
-  EXPECT_NEAR(time.first_wave, 1.3, kExact);
+  EXPECT_NEAR(time.first_wave, 0.1 + 1, kExact);
 }
 
-// Warp 1 computes 50 functions of 0.008 before the barrier, warp 0 none: both pass 0.02 after the
-// later arrival.
+// Warp 1 computes 50 functions, each from the last, of 28 clk (16, and 12 for denormal numbers)
+// before the barrier, warp 0 none: both pass 0.02 after the later arrival, which takes 2 clk.
 TEST(Recorder, ABarrierWaitsForTheLastWarp) {
   std::string functions;
   for (int i = 0; i < 50; ++i) functions += "  ex2.approx.f32 %f1, %f1;\n";
@@ -100,9 +107,8 @@ TEST(Recorder, ABarrierWaitsForTheLastWarp) {
   bar.sync 0;
   ret;
 )");
-  // mov, setp, mov and the functions are 53 statements, then the functions' unit; bar.sync itself
-  // and ret. The branch is not taken.
-  EXPECT_NEAR(timed(text, "64").first_wave, 0.053 + 0.4 + 0.02 + 0.002, kExact);
+  // The last function has been issued 49 later than the first; bar.sync and ret take a slot each.
+  EXPECT_NEAR(timed(text, "64").first_wave, 0.1 + 49 * 0.028 + 0.002 + 0.02 + 0.002, kExact);
 }
 
 // 512 bytes arrive at the setup's end, a first load's latency of 1.5 later; the waiting warp knows
@@ -212,6 +218,78 @@ $again:
   EXPECT_EQ(ingest, 512);
 }
 
+// us of one warp that runs `body`, more than an empty one.
+double us_of(const std::string& body, const std::string& threads = "32") {
+  const auto us = [&](const std::string& text) { return timed(kernel(text), threads).first_wave; };
+  return us("  mov.u32 %r1, %tid.x;\n" + body + "  ret;\n") - us("  ret;\n");
+}
+
+std::string repeated(int times, const std::string& text) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+// 40 of each, so that what comes before and after does not matter: a clk is 0.001.
+TEST(Recorder, AChainOfResultsTakesItsLatencies) {
+  const auto clk = [](const std::string& text) {
+    return (us_of(repeated(60, text)) - us_of(repeated(20, text))) / 40 * 1000;
+  };
+  EXPECT_NEAR(clk("  add.u32 %r1, %r1, %r2;\n"), 4, 1e-3);
+  EXPECT_NEAR(clk("  fma.rn.f32 %f1, %f1, %f1, %f1;\n"), 4, 1e-3);
+  EXPECT_NEAR(clk("  rcp.approx.ftz.f32 %f1, %f1;\n"), 16, 1e-3);
+  EXPECT_NEAR(clk("  div.s32 %r1, %r1, %r2;\n"), 128, 1e-3);
+  EXPECT_NEAR(clk("  shfl.sync.bfly.b32 %r1, %r1, 1, 31, 0xffffffff;\n"), 24 + 0, 200);
+  // Two that do not wait for each other: the scheduler issues one a clk.
+  EXPECT_NEAR(clk("  add.u32 %r3, %r1, %r2;\n"), 1, 1e-3);
+}
+
+// Words 32 apart lie in one bank: 32 accesses of 128 bytes at 1 byte a clk, instead of one.
+TEST(Recorder, LanesOfOneBankComeOneAfterTheOther) {
+  const auto bytes = [](const std::string& words_apart) {
+    auto work = recorded(kernel("  mov.u32 %r1, %tid.x;\n  mul.lo.u32 %r1, %r1, " + words_apart +
+                                ";\n  shl.b32 %r1, %r1, 2;\n  and.b32 %r1, %r1, 2047;\n"
+                                "  mov.u32 %r2, tile;\n  add.u32 %r2, %r2, %r1;\n"
+                                "  ld.shared.u32 %r3, [%r2];\n  ret;\n"),
+                         "32");
+    EXPECT_TRUE(work.ok()) << to_string(work.error());
+    double sum = 0;
+    for (const Demand& d : work->classes[0].work.demands)
+      sum += d.server == Server::kShared ? d.amount : 0;
+    return sum;
+  };
+  EXPECT_EQ(bytes("1"), 128);
+  EXPECT_EQ(bytes("2"), 2 * 128);
+  EXPECT_EQ(bytes("16"), 16 * 128);
+}
+
+// What L1 holds takes no bytes of L2, and no piece of its own; a load past it does.
+TEST(Recorder, ALineIsReadFromL2Once) {
+  const auto l2 = [](const std::string& second) {
+    auto work = recorded(kernel("  ld.param.u64 %rd1, [data];\n  ld.global.u32 %r1, [%rd1];\n" +
+                                second + "  ret;\n"),
+                         "32");
+    EXPECT_TRUE(work.ok()) << to_string(work.error());
+    double sum = 0;
+    for (const Demand& d : work->classes[0].work.demands)
+      sum += d.server == Server::kIngest ? d.amount : 0;
+    return sum;
+  };
+  EXPECT_EQ(l2(""), 32);
+  EXPECT_EQ(l2("  ld.global.u32 %r2, [%rd1+4];\n"), 32);
+  EXPECT_EQ(l2("  ld.global.u32 %r2, [%rd1+32];\n"), 64);
+  EXPECT_EQ(l2("  ld.global.cg.u32 %r2, [%rd1];\n"), 64);
+}
+
+// All lanes of both CTAs add to one word: one after the other, 1 ns each.
+TEST(Recorder, AtomicsOfOneWordComeOneAfterTheOther) {
+  auto work = recorded(kernel("  ld.param.u64 %rd1, [data];\n  mov.u32 %r1, 7;\n"
+                              "  red.global.add.u32 [%rd1], %r1;\n  ret;\n"),
+                       "32");
+  ASSERT_TRUE(work.ok()) << to_string(work.error());
+  EXPECT_EQ(work->atomics_of_a_line, 2 * 32);
+}
+
 TEST(Recorder, OnlyTheClustersThatAreAskedForAreRecorded) {
   const std::string text = kernel("  ret;\n");
   EXPECT_EQ(recorded(text, "32", {.clusters = {0, 1}})->classes.size(), 2u);
@@ -254,7 +332,9 @@ $wait:
   const auto first_wave = [&](const std::string& ctas) {
     auto work = recorded(text, "1", {}, ctas);
     EXPECT_TRUE(work.ok()) << to_string(work.error());
-    return work.ok() ? time_of(*work, round_values()).first_wave : 0;
+    Values values = round_values();
+    at(values, Parameter::kNumSms) = 200;
+    return work.ok() ? time_of(*work, values).first_wave : 0;
   };
   const double alone = first_wave("1");
   EXPECT_EQ(first_wave("2"), alone);

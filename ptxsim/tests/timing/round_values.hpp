@@ -60,6 +60,13 @@ inline ptxsim::timing::Values round_values() {
   at(v, kVoteClk) = 12;
   at(v, kMmaSyncClk) = 32;
   at(v, kBranchClk) = 10;
+  at(v, kSharedOfSm) = 228;
+  at(v, kL1Bytes) = 256;
+  at(v, kThreadsOfSm) = 2048;
+  at(v, kCtasOfSm) = 32;
+  at(v, kSustained) = 1;
+  at(v, kSustainedNarrow) = 1;
+  at(v, kRoleError) = 1;
   at(v, kModelError) = 1;
   return v;
 }

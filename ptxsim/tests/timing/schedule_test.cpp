@@ -79,13 +79,15 @@ TEST(Schedule, ClustersShareMemoryAndL2) {
   EXPECT_NEAR(time(work, 4).end, 12, kExact);
 }
 
+Chain clk(double clk) { return Chain{}.add(Latency::kClk, clk); }
+
 TEST(Schedule, ADependencyCountsWithItsDelay) {
   Work work;
   const uint32_t a = work.add_actor("warp 0", "load", Sequence::kSerial);
   const uint32_t b = work.add_actor("warp 1", "mma", Sequence::kSerial);
-  const uint32_t first = work.add({.actor = a, .what = "statements", .statements = 400}, {}, {});
+  const uint32_t first = work.add({.actor = a, .what = "statements", .chain = clk(400)}, {}, {});
   const After when[] = {{first, Delay::kBarrierHop}};
-  work.add({.actor = b, .what = "statements", .statements = 100}, {}, when);
+  work.add({.actor = b, .what = "statements", .chain = clk(100)}, {}, when);
   const Timeline line = time(work);
   EXPECT_NEAR(line.end, 0.6, kExact);
   const auto waits = waits_of(work, line, 0.01);
@@ -106,7 +108,7 @@ TEST(Schedule, TheCriticalPathCoversEveryMicrosecond) {
         {.actor = loads, .what = "load", .delay = Delay::kLoad, .delay_first = true}, bytes, {});
     const After arrived[] = {{load, Delay::kBarrierHop}};
     const uint32_t issued =
-        work.add({.actor = warp, .what = "issue", .statements = 10}, {}, arrived);
+        work.add({.actor = warp, .what = "issue", .chain = clk(10)}, {}, arrived);
     const After when[] = {{issued}};
     work.add({.actor = tensor, .what = "mma"}, macs, when);
     commit = work.add({.actor = tensor, .what = "commit", .delay = Delay::kMma}, {}, when);
