@@ -58,7 +58,7 @@ Result<LaunchWork> recorded(const std::string& text, const std::string& threads,
 Values latencies_alone() {
   Values values = round_values();
   at(values, Parameter::kHbm) = at(values, Parameter::kL2Access) = at(values, Parameter::kIngest) =
-      1e6;
+      at(values, Parameter::kSharedBandwidth) = 1e6;
   return values;
 }
 

@@ -1,128 +1,147 @@
 // Kernels that ptxsim's clock is held to: none of its parameters is fitted to them. held_out.json
 // has the launches and the date on which the list was closed.
+#include <cuda_fp16.h>
 #define KERNEL extern "C" __global__ void
 #define THREAD int i = blockIdx.x * blockDim.x + threadIdx.x;
 
 // Elements.
-KERNEL triad(const float2* x, const float2* y, float2* z, float s) {
-  THREAD const float2 a = x[i], b = y[i];
-  z[i] = make_float2(a.x + s * b.x, a.y + s * b.y);
+KERNEL sum_of_three(const float4* x, const float4* y, const float4* z, float4* out) {
+  THREAD const float4 a = x[i], b = y[i], c = z[i];
+  out[i] = make_float4(a.x + b.x + c.x, a.y + b.y + c.y, a.z + b.z + c.z, a.w + b.w + c.w);
 }
-KERNEL copy_bytes(const unsigned char* x, unsigned char* y) { THREAD y[i] = x[i] ^ 0x55; }
-KERNEL fill(unsigned long long* y, unsigned long long v) { THREAD y[i] = v + i; }
-KERNEL silu_mul(const float4* x, const float4* g, float4* y) {
-  THREAD const float4 a = x[i], b = g[i];
-  y[i] = make_float4(a.x * b.x / (1 + __expf(-b.x)), a.y * b.y / (1 + __expf(-b.y)),
-                     a.z * b.z / (1 + __expf(-b.z)), a.w * b.w / (1 + __expf(-b.w)));
+KERNEL halves_to_floats(const __half2* x, float2* y) { THREAD y[i] = __half22float2(x[i]); }
+KERNEL reverse(const float* x, float* y, int n) { THREAD y[n - 1 - i] = x[i]; }
+KERNEL interleave(const float* x, const float* y, float* out) {
+  THREAD out[2 * i] = x[i];
+  out[2 * i + 1] = y[i];
 }
-KERNEL gray(const unsigned char* rgb, unsigned char* y) {
-  THREAD const unsigned r = rgb[3 * i], g = rgb[3 * i + 1], b = rgb[3 * i + 2];
-  y[i] = (77 * r + 150 * g + 29 * b) >> 8;
+KERNEL bit_reversal(const float2* x, float2* y, int bits) {
+  THREAD y[i] = x[__brev(i) >> (32 - bits)];
 }
-KERNEL adam(float* w, const float* g, float* m, float* v, float rate) {
-  THREAD const float d = g[i];
-  const float a = m[i] = 0.9f * m[i] + 0.1f * d, b = v[i] = 0.999f * v[i] + 0.001f * d * d;
-  w[i] -= rate * a / (sqrtf(b) + 1e-8f);
+KERNEL dequantize_rows(const int* x, const float* scale, float4* y, int columns4) {
+  THREAD const int v = x[i];
+  const float s = scale[i / columns4];
+  y[i] = make_float4(s * (v << 24 >> 24), s * (v << 16 >> 24), s * (v << 8 >> 24), s * (v >> 24));
 }
-KERNEL group_maximum(const float4* x, float* y) {  // of 16 values, a thread each
-  THREAD float top = 0;
-  for (int k = 0; k < 4; ++k) {
-    const float4 v = x[4 * i + k];
-    top = fmaxf(top, fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w))));
-  }
-  y[i] = top;
+KERNEL quantize_rows(const float4* x, const float* scale, unsigned* y, int columns4) {
+  THREAD const float4 v = x[i];
+  const float s = 1 / scale[i / columns4];
+  const int a = __float2int_rn(v.x * s), b = __float2int_rn(v.y * s), c = __float2int_rn(v.z * s),
+            d = __float2int_rn(v.w * s);
+  y[i] = (a & 255) | (b & 255) << 8 | (c & 255) << 16 | d << 24;
 }
-KERNEL power(const float* x, float* y, float e) { THREAD y[i] = powf(x[i], e); }
-KERNEL sine(const float* x, float* y) { THREAD y[i] = sinf(x[i]) + cosf(x[i]); }
-KERNEL newton_double(const double* x, double* y) {
-  THREAD const double v = x[i];
-  double r = v;
-  for (int k = 0; k < 6; ++k) r = 0.5 * (r + v / r);
+KERNEL half_chain(const __half2* x, __half2* y, int n) {
+  THREAD const __half2 a = x[i];
+  __half2 b = a, c = a, d = a, e = a;
+#pragma unroll 4
+  for (int k = 0; k < n; ++k)
+    b = __hfma2(b, a, a), c = __hfma2(c, a, b), d = __hfma2(d, a, c), e = __hfma2(e, a, d);
+  y[i] = __hadd2(__hadd2(b, c), __hadd2(d, e));
+}
+KERNEL polynomial(const float* x, float* y) {
+  THREAD const float v = x[i];
+  float r = 0.3f;
+  for (int k = 0; k < 24; ++k) r = r * v + 0.1f * k;
   y[i] = r;
 }
-
-// Integers.
-KERNEL xorshift(unsigned* y, int n) {
-  THREAD unsigned s = i * 2654435761u + 1;
-  for (int k = 0; k < n; ++k) s ^= s << 13, s ^= s >> 17, s ^= s << 5;
-  y[i] = s;
+KERNEL gamma_curve(const float4* x, float4* y, float e) {
+  THREAD const float4 v = x[i];
+  y[i] = make_float4(exp2f(e * __log2f(v.x)), exp2f(e * __log2f(v.y)), exp2f(e * __log2f(v.z)),
+                     exp2f(e * __log2f(v.w)));
 }
-KERNEL rounds(const unsigned* x, unsigned* y, int n) {
-  THREAD unsigned a = x[i], b = a ^ 0x67452301, c = a + 0x98badcfe, d = ~a;
-  for (int k = 0; k < n; ++k) {
-    const unsigned f = (b & c) | (~b & d), t = a + f + 0x5a827999 + k;
-    a = d, d = c, c = b, b = b + (t << 7 | t >> 25);
-  }
-  y[i] = a + b + c + d;
+KERNEL invert_3x3(const float* x, float* y, int n) {
+  THREAD float a[9];
+  for (int k = 0; k < 9; ++k) a[k] = x[k * n + i];
+  const float c0 = a[4] * a[8] - a[5] * a[7], c1 = a[5] * a[6] - a[3] * a[8],
+              c2 = a[3] * a[7] - a[4] * a[6];
+  const float r = 1 / (a[0] * c0 + a[1] * c1 + a[2] * c2 + 2);
+  y[i] = c0 * r, y[n + i] = c1 * r, y[2 * n + i] = c2 * r;
+  y[3 * n + i] = (a[2] * a[7] - a[1] * a[8]) * r, y[4 * n + i] = (a[0] * a[8] - a[2] * a[6]) * r;
 }
-KERNEL collatz(unsigned* y) {
-  THREAD unsigned v = i + 1, steps = 0;
-  for (; v != 1; ++steps) v = v & 1 ? 3 * v + 1 : v / 2;
-  y[i] = steps;
+KERNEL quaternions(const float4* x, float4* y) {
+  THREAD const float4 q = x[i];
+  const float r = rsqrtf(q.x * q.x + q.y * q.y + q.z * q.z + q.w * q.w);
+  y[i] = make_float4(q.x * r, q.y * r, q.z * r, q.w * r);
 }
-KERNEL crc_table(const unsigned* x, const unsigned* table, unsigned* y, int words) {
-  __shared__ unsigned s[256];
-  s[threadIdx.x] = table[threadIdx.x];
-  __syncthreads();
-  unsigned c = ~0u;
-  for (int k = 0; k < words; ++k) {
-    unsigned v = x[k * gridDim.x * blockDim.x + blockIdx.x * blockDim.x + threadIdx.x];
-    for (int j = 0; j < 4; ++j, v >>= 8) c = s[(c ^ v) & 255] ^ c >> 8;
-  }
-  y[blockIdx.x * blockDim.x + threadIdx.x] = c;
-}
-KERNEL modulo(const unsigned* x, unsigned* y, unsigned m, int n) {
-  THREAD unsigned v = x[i];
-  for (int k = 0; k < n; ++k) v = v * 1664525u % m + k;
+KERNEL mix64(const unsigned long long* x, unsigned long long* y, int n) {
+  THREAD unsigned long long v = x[i];
+  for (int k = 0; k < n; ++k) v ^= v >> 33, v *= 0xff51afd7ed558ccdull, v ^= v >> 29, v += k;
   y[i] = v;
 }
+KERNEL bit_counts(const uint4* x, unsigned* y) {
+  THREAD const uint4 v = x[i];
+  y[i] = __popc(v.x) + __clz(v.y) + __ffs(v.z) + __popc(v.w ^ v.x);
+}
+KERNEL determinants(const double* x, double* y, int n) {
+  THREAD double a[16];
+  for (int k = 0; k < 16; ++k) a[k] = x[k * n + i];
+  double d = 1;
+#pragma unroll
+  for (int p = 0; p < 3; ++p) {
+    d *= a[5 * p];
+#pragma unroll
+    for (int r = p + 1; r < 4; ++r) {
+      const double f = a[4 * r + p] / (a[5 * p] + 3);
+#pragma unroll
+      for (int c = p; c < 4; ++c) a[4 * r + c] -= f * a[4 * p + c];
+    }
+  }
+  y[i] = d * a[15];
+}
 
-// Sums.
-KERNEL dot(const float4* x, const float4* y, float* z, int steps) {
-  float sum = 0;
-  for (int k = 0; k < steps; ++k) {
-    const int at = (k * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x;
-    const float4 a = x[at], b = y[at];
-    sum += a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
-  }
-  for (int k = 16; k > 0; k /= 2) sum += __shfl_down_sync(~0u, sum, k);
-  if (threadIdx.x % 32 == 0) atomicAdd(z, sum);
-}
-KERNEL row_sum(const float* x, float* y, int columns) {  // a block a row
-  __shared__ float s[8];
-  float sum = 0;
-  for (int k = threadIdx.x; k < columns; k += 256) sum += x[blockIdx.x * columns + k];
+// Rows and time.
+KERNEL softmax_warp(const float* x, float* y) {  // 1024 columns, a warp a row
+  THREAD const int row = i / 32, lane = threadIdx.x % 32;
+  float v[32], top = -1e30f, sum = 0;
+#pragma unroll
+  for (int k = 0; k < 32; ++k) v[k] = x[row * 1024 + k * 32 + lane], top = fmaxf(top, v[k]);
+  for (int k = 16; k > 0; k /= 2) top = fmaxf(top, __shfl_xor_sync(~0u, top, k));
+#pragma unroll
+  for (int k = 0; k < 32; ++k) v[k] = __expf(v[k] - top), sum += v[k];
   for (int k = 16; k > 0; k /= 2) sum += __shfl_xor_sync(~0u, sum, k);
-  if (threadIdx.x % 32 == 0) s[threadIdx.x / 32] = sum;
+#pragma unroll
+  for (int k = 0; k < 32; ++k) y[row * 1024 + k * 32 + lane] = v[k] / sum;
+}
+KERNEL layer_norm_block(const float4* x, const float4* w,
+                        float4* y) {  // 1024 columns, a block a row
+  __shared__ float s[2][8];
+  const float4 v = x[blockIdx.x * 256 + threadIdx.x], g = w[threadIdx.x];
+  float a = v.x + v.y + v.z + v.w, b = v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
+  for (int k = 16; k > 0; k /= 2) a += __shfl_xor_sync(~0u, a, k), b += __shfl_xor_sync(~0u, b, k);
+  if (threadIdx.x % 32 == 0) s[0][threadIdx.x / 32] = a, s[1][threadIdx.x / 32] = b;
   __syncthreads();
-  if (threadIdx.x == 0) y[blockIdx.x] = s[0] + s[1] + s[2] + s[3] + s[4] + s[5] + s[6] + s[7];
+  a = b = 0;
+  for (int k = 0; k < 8; ++k) a += s[0][k], b += s[1][k];
+  const float mean = a / 1024, r = rsqrtf(b / 1024 - mean * mean + 1e-5f);
+  y[blockIdx.x * 256 + threadIdx.x] = make_float4((v.x - mean) * r * g.x, (v.y - mean) * r * g.y,
+                                                  (v.z - mean) * r * g.z, (v.w - mean) * r * g.w);
 }
-KERNEL column_sum(const float* x, float* y, int rows, int columns) {  // a thread a column
-  THREAD float sum = 0;
-  for (int k = 0; k < rows; ++k) sum += x[k * columns + i];
-  y[i] = sum;
-}
-KERNEL welford(const float* x, float* y, int n, int threads) {
-  THREAD float mean = 0, m2 = 0;
-  for (int k = 0; k < n; ++k) {
-    const float v = x[k * threads + i], d = v - mean;
-    mean += d / (k + 1);
-    m2 += d * (v - mean);
+KERNEL moving_average(const float* x, float* y, int steps, int channels) {
+  THREAD float a = 0;
+  for (int k = 0; k < steps; ++k) {
+    a = 0.9f * a + 0.1f * x[k * channels + i];
+    y[k * channels + i] = a;
   }
-  y[i] = m2 / n;
 }
-KERNEL count_if(const unsigned* x, unsigned* y, int steps, unsigned limit) {
-  unsigned count = 0;
+KERNEL minimum_block(const float* x, float* y, int steps) {
+  __shared__ float s[32];
+  float v = 1e30f;
   for (int k = 0; k < steps; ++k)
-    count += __popc(
-        __ballot_sync(~0u, x[(k * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x] < limit));
-  if (threadIdx.x % 32 == 0) atomicAdd(y, count);
+    v = fminf(v, x[(k * gridDim.x + blockIdx.x) * 1024 + threadIdx.x]);
+  for (int k = 16; k > 0; k /= 2) v = fminf(v, __shfl_xor_sync(~0u, v, k));
+  if (threadIdx.x % 32 == 0) s[threadIdx.x / 32] = v;
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    v = s[threadIdx.x];
+    for (int k = 16; k > 0; k /= 2) v = fminf(v, __shfl_xor_sync(~0u, v, k));
+    if (threadIdx.x == 0) y[blockIdx.x] = v;
+  }
 }
-KERNEL compact(const unsigned* x, unsigned* y, unsigned* count, unsigned limit) {
-  THREAD const unsigned v = x[i], lane = threadIdx.x % 32;
-  const unsigned takes = __ballot_sync(~0u, v < limit);
-  unsigned at = 0;
-  if (lane == 0) at = atomicAdd(count, __popc(takes));
-  at = __shfl_sync(~0u, at, 0) + __popc(takes & ((1u << lane) - 1));
-  if (v < limit) y[at & 0x7ffff] = v;  // the count goes on from launch to launch
+KERNEL segments(const unsigned* begin, const float* x, float* y) {  // a warp a segment of 0 to 127
+  THREAD const int segment = i / 32, lane = threadIdx.x % 32;
+  const unsigned at = segment * 128, n = begin[segment] & 127;
+  float sum = 0;
+  for (unsigned k = lane; k < n; k += 32) sum += x[at + k];
+  for (int k = 16; k > 0; k /= 2) sum += __shfl_xor_sync(~0u, sum, k);
+  if (lane == 0) y[segment] = sum;
 }

@@ -1,230 +1,183 @@
-// The other part of held_out.cu: neighbours, tables and graphs, products of matrices.
+// The other part of held_out.cu: images, tables, atomics, products.
 #define KERNEL extern "C" __global__ void
 #define THREAD int i = blockIdx.x * blockDim.x + threadIdx.x;
+#define PIXEL \
+  const int c = blockIdx.x * blockDim.x + threadIdx.x, r = blockIdx.y * blockDim.y + threadIdx.y;
 
-KERNEL blur(const float* x, float* y, int width) {  // 3 x 3, through a tile with a border
-  __shared__ float s[18][34];
-  const int tx = threadIdx.x, ty = threadIdx.y, c = blockIdx.x * 32, r = blockIdx.y * 16;
-  for (int k = ty * 32 + tx; k < 18 * 34; k += 512)
-    s[k / 34][k % 34] = x[(r + k / 34) * width + c + k % 34];
+KERNEL pool_2x2(const float2* x, float* y, int width) {  // width: of y
+  PIXEL const float2 a = x[2 * r * width + c], b = x[(2 * r + 1) * width + c];
+  y[r * width + c] = fmaxf(fmaxf(a.x, a.y), fmaxf(b.x, b.y));
+}
+KERNEL upsample(const float* x, float* y, int width) {  // bilinear, to twice the size; width: of x
+  PIXEL const float fx = 0.5f * c, fy = 0.5f * r;
+  const int x0 = (int)fx, y0 = (int)fy;
+  const float u = fx - x0, v = fy - y0;
+  const float* p = x + y0 * width + x0;
+  y[r * 2 * (width - 1) + c] =
+      (1 - v) * ((1 - u) * p[0] + u * p[1]) + v * ((1 - u) * p[width] + u * p[width + 1]);
+}
+KERNEL image_to_columns(const float* x, float* y, int width, int pixels) {  // 3 x 3
+  THREAD const int r = i / (width - 2), c = i % (width - 2);
+  for (int k = 0; k < 9; ++k) y[k * pixels + i] = x[(r + k / 3) * width + c + k % 3];
+}
+KERNEL convolve_channels(const float* x, const float* w, float* y, int width,
+                         int plane) {  // 3 x 3, 8 channels
+  PIXEL float sum = 0;
+  for (int k = 0; k < 8; ++k)
+#pragma unroll
+    for (int j = 0; j < 9; ++j)
+      sum += w[k * 9 + j] * x[k * plane + (r + j / 3) * width + c + j % 3];
+  y[r * (width - 2) + c] = sum;
+}
+KERNEL table_lookup(const uint4* x, const float* table, float4* y) {
+  THREAD const uint4 v = x[i];
+  y[i] = make_float4(table[v.x & 255], table[v.y & 255], table[v.z & 255], table[v.w & 255]);
+}
+KERNEL shared_permute(const float* x, const unsigned* order, float* y) {
+  __shared__ float s[1024];
+  const int t = threadIdx.x, first = blockIdx.x * 1024;
+  for (int k = t; k < 1024; k += 256) s[k] = x[first + k];
   __syncthreads();
-  float sum = 0;
-  for (int dy = 0; dy < 3; ++dy)
-    for (int dx = 0; dx < 3; ++dx) sum += s[ty + dy][tx + dx];
-  y[(r + ty) * width + c + tx] = sum / 9;
+  for (int k = t; k < 1024; k += 256) y[first + k] = s[order[k] & 1023];
 }
-KERNEL relax(const float* x, float* y, int n) {  // rounds in shared memory
-  __shared__ float s[2][258];
-  const int t = threadIdx.x + 1;
-  s[0][t] = x[blockIdx.x * 256 + threadIdx.x];
-  if (threadIdx.x < 2) s[0][threadIdx.x * 257] = s[1][threadIdx.x * 257] = 0;
-  __syncthreads();
-  for (int k = 0; k < n; ++k) {
-    s[1 - (k & 1)][t] = 0.25f * (s[k & 1][t - 1] + s[k & 1][t + 1]) + 0.5f * s[k & 1][t];
-    __syncthreads();
-  }
-  y[blockIdx.x * 256 + threadIdx.x] = s[n & 1][t];
-}
-KERNEL convolve(const float* x, const float* w, float* y,
-                int length) {  // 7 taps, a channel a block row
-  const int i = blockIdx.x * blockDim.x + threadIdx.x, channel = blockIdx.y;
-  float sum = 0;
-  for (int k = 0; k < 7; ++k) sum += w[channel * 7 + k] * x[channel * (length + 8) + i + k];
-  y[channel * length + i] = sum;
-}
-KERNEL life(const unsigned char* x, unsigned char* y, int width) {
-  const int c = blockIdx.x * blockDim.x + threadIdx.x + 1,
-            r = blockIdx.y * blockDim.y + threadIdx.y + 1;
-  int n = 0;
-  for (int dy = -1; dy <= 1; ++dy)
-    for (int dx = -1; dx <= 1; ++dx) n += x[(r + dy) * width + c + dx] & 1;
-  y[r * width + c] = n == 3 || (n == 4 && (x[r * width + c] & 1));
-}
-KERNEL heat(const float4* x, float4* y, int width4) {
-  const int c = blockIdx.x * blockDim.x + threadIdx.x,
-            r = blockIdx.y * blockDim.y + threadIdx.y + 1;
-  const float4 a = x[(r - 1) * width4 + c], b = x[r * width4 + c], d = x[(r + 1) * width4 + c];
-  y[r * width4 + c] =
-      make_float4(0.25f * (a.x + d.x) + 0.5f * b.x, 0.25f * (a.y + d.y) + 0.5f * b.y,
-                  0.25f * (a.z + d.z) + 0.5f * b.z, 0.25f * (a.w + d.w) + 0.5f * b.w);
-}
-KERNEL shared_walk(const unsigned* next, unsigned* y, int n) {
-  __shared__ unsigned s[2048];
-  for (int k = threadIdx.x; k < 2048; k += blockDim.x) s[k] = next[k];
-  __syncthreads();
-  unsigned p = threadIdx.x * 5;
-  for (int k = 0; k < n; ++k) p = s[p & 2047];
-  y[blockIdx.x * blockDim.x + threadIdx.x] = p;
-}
-KERNEL neighbours(const unsigned* edges, const float* value, float* y, int degree,
-                  unsigned mask) {  // a vertex a warp
-  const int vertex = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
-  float top = 0;
-  for (int k = lane; k < degree; k += 32)
-    top = fmaxf(top, value[edges[vertex * degree + k] & mask]);
-  for (int k = 16; k > 0; k /= 2) top = fmaxf(top, __shfl_xor_sync(~0u, top, k));
-  if (lane == 0) y[vertex] = top;
-}
-KERNEL tree_walk(const uint2* nodes, const unsigned* x, unsigned* y,
-                 int depth) {  // a node: limit, value
-  THREAD const unsigned v = x[i];
-  unsigned at = 1, sum = 0;
-  for (int k = 0; k < depth; ++k) {
-    const uint2 node = nodes[at];
-    sum += node.y;
-    at = 2 * at + (v > node.x ? 1 : 0);
-  }
-  y[i] = sum;
-}
-KERNEL gather_rows(const unsigned* ids, const float* table, float* y,
-                   int columns) {  // a row a block
-  const unsigned row = ids[blockIdx.x] & 0xffff;
-  for (int k = threadIdx.x; k < columns; k += blockDim.x)
-    y[blockIdx.x * columns + k] = 2 * table[row * columns + k];
-}
-KERNEL merge_sort_step(const unsigned* x, unsigned* y) {  // odd and even places, 256 a block
-  __shared__ unsigned s[256];
-  const int t = threadIdx.x;
-  s[t] = x[blockIdx.x * 256 + t];
-  for (int k = 0; k < 256; ++k) {
-    __syncthreads();
-    if ((t & 1) == (k & 1) && t < 255 && s[t] > s[t + 1]) {
-      const unsigned v = s[t];
-      s[t] = s[t + 1], s[t + 1] = v;
-    }
-  }
-  __syncthreads();
-  y[blockIdx.x * 256 + t] = s[t];
-}
-KERNEL small_products(const float4* a, const float4* b, float4* c) {  // 4 x 4 each, a row a thread
-  THREAD const float4 u = a[i];
-  const int first = i & ~3;
+KERNEL again_and_again(const float4* x, float4* y, int rounds) {  // 1 MiB, by every block
   float4 sum = {};
-  const float* e = &u.x;
-  for (int k = 0; k < 4; ++k) {
-    const float4 v = b[first + k];
-    sum.x += e[k] * v.x, sum.y += e[k] * v.y, sum.z += e[k] * v.z, sum.w += e[k] * v.w;
+  for (int k = 0; k < rounds; ++k) {
+    const float4 v = x[(k * 256 + threadIdx.x + blockIdx.x * 1024) & 0xffff];
+    sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
   }
-  c[i] = sum;
+  y[blockIdx.x * 256 + threadIdx.x] = sum;
 }
-KERNEL gemv_columns(const float* a, const float* x, float* y, int rows,
-                    int columns) {  // y = x a, 32 parts of the rows
-  __shared__ float s[8][32];
-  const int c = blockIdx.x * 32 + threadIdx.x;
-  float sum = 0;
-  for (int k = threadIdx.y; k < rows; k += 8) sum += a[k * columns + c] * x[k];
-  s[threadIdx.y][threadIdx.x] = sum;
-  __syncthreads();
-  if (threadIdx.y == 0) {
-    for (int k = 1; k < 8; ++k) sum += s[k][threadIdx.x];
-    y[c] = sum;
-  }
-}
-KERNEL shortest_paths_step(float* d, int n, int k) {  // Floyd and Warshall
-  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
-  d[y * n + x] = fminf(d[y * n + x], d[y * n + k] + d[k * n + x]);
-}
-KERNEL attention_scores(const float4* q, const float4* keys, float* y,
-                        int n) {  // 64 values, a query a block
-  __shared__ float4 s[16];
-  if (threadIdx.x < 16) s[threadIdx.x] = q[blockIdx.x * 16 + threadIdx.x];
-  __syncthreads();
-  for (int k = threadIdx.x; k < n; k += blockDim.x) {
-    float sum = 0;
-    for (int j = 0; j < 16; ++j) {
-      const float4 a = s[j], b = keys[k * 16 + j];
-      sum += a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
-    }
-    y[blockIdx.x * n + k] = sum * 0.125f;
-  }
-}
-KERNEL gemm_int8(const int* a, const int* b, int* c,
-                 int words) {  // 32 x 32 a block of 32 x 8, dp4a
-  __shared__ int s[32][33], t[32][33];
-  const int tx = threadIdx.x, ty = threadIdx.y;
-  int sum[4] = {};
-  for (int k = 0; k < words; k += 32) {
-    for (int r = ty; r < 32; r += 8) {
-      s[r][tx] = a[(blockIdx.y * 32 + r) * words + k + tx];
-      t[r][tx] = b[(blockIdx.x * 32 + r) * words + k + tx];
-    }
-    __syncthreads();
-    for (int j = 0; j < 32; ++j)
-      for (int e = 0; e < 4; ++e) sum[e] = __dp4a(s[ty + 8 * e][j], t[tx][j], sum[e]);
-    __syncthreads();
-  }
-  for (int e = 0; e < 4; ++e)
-    c[(blockIdx.y * 32 + ty + 8 * e) * gridDim.x * 32 + blockIdx.x * 32 + tx] = sum[e];
-}
-KERNEL gemm_ldmatrix(const uint4* a, const uint4* b, float* c,
-                     int n) {           // fp16, 64 x 32 a block of 4 warps
-  __shared__ uint4 s[64][5], t[32][5];  // 32 of k, padded
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row8 = n / 8;
-  float d[4][4] = {};
-  for (int k = 0; k < row8; k += 4) {
-    for (int j = threadIdx.x; j < 256; j += 128)
-      s[j / 4][j % 4] = a[(blockIdx.y * 64 + j / 4) * row8 + k + j % 4];
-    t[threadIdx.x / 4][threadIdx.x % 4] =
-        b[(blockIdx.x * 32 + threadIdx.x / 4) * row8 + k + threadIdx.x % 4];
-    __syncthreads();
-    for (int h = 0; h < 2; ++h) {
-      unsigned u[4], v[8];
-      const unsigned at =
-          (unsigned)__cvta_generic_to_shared(&s[warp * 16 + lane % 16][h * 2 + lane / 16]);
-      asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                   : "=r"(u[0]), "=r"(u[1]), "=r"(u[2]), "=r"(u[3])
-                   : "r"(at));
-      for (int e = 0; e < 2; ++e) {
-        const unsigned bt = (unsigned)__cvta_generic_to_shared(
-            &t[e * 16 + lane % 8 + lane / 16 * 8][h * 2 + lane / 8 % 2]);
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                     : "=r"(v[4 * e]), "=r"(v[4 * e + 1]), "=r"(v[4 * e + 2]), "=r"(v[4 * e + 3])
-                     : "r"(bt));
-      }
-      for (int e = 0; e < 4; ++e)
-        asm volatile(
-            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-            "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-            : "+f"(d[e][0]), "+f"(d[e][1]), "+f"(d[e][2]), "+f"(d[e][3])
-            : "r"(u[0]), "r"(u[1]), "r"(u[2]), "r"(u[3]), "r"(v[2 * e]), "r"(v[2 * e + 1]));
-    }
-    __syncthreads();
-  }
-  float* out = c + (blockIdx.y * 64 + warp * 16 + lane / 4) * n + blockIdx.x * 32 + lane % 4 * 2;
-  for (int e = 0; e < 4; ++e) {
-    out[e * 8] = d[e][0], out[e * 8 + 1] = d[e][1];
-    out[8 * n + e * 8] = d[e][2], out[8 * n + e * 8 + 1] = d[e][3];
-  }
-}
-KERNEL products_double(const double* a, const double* b, double* c, int n) {  // 16 x 16 tiles
-  __shared__ double s[16][17], t[16][17];
-  const int tx = threadIdx.x, ty = threadIdx.y, x = blockIdx.x * 16 + tx, y = blockIdx.y * 16 + ty;
-  double sum = 0;
-  for (int k = 0; k < n; k += 16) {
-    s[ty][tx] = a[y * n + k + tx], t[ty][tx] = b[(k + ty) * n + x];
-    __syncthreads();
-    for (int j = 0; j < 16; ++j) sum += s[ty][j] * t[j][tx];
-    __syncthreads();
-  }
-  c[y * n + x] = sum;
-}
-KERNEL bins(const float* x, unsigned* y, int steps) {  // 64 of them, a copy for each warp
-  __shared__ unsigned s[8][64];
-  for (int k = threadIdx.x; k < 512; k += 256) s[k / 64][k % 64] = 0;
+KERNEL float_bins(const unsigned* x, float* y) { THREAD atomicAdd(y + (x[i] & 1023), 1.5f); }
+KERNEL largest_of_groups(const unsigned* x, unsigned* y) { THREAD atomicMax(y + i / 64, x[i]); }
+KERNEL aggregated_counters(const unsigned* x, unsigned* y, int steps) {
+  __shared__ unsigned s[16];
+  if (threadIdx.x < 16) s[threadIdx.x] = 0;
   __syncthreads();
   for (int k = 0; k < steps; ++k) {
-    const unsigned v = __float_as_uint(x[(k * gridDim.x + blockIdx.x) * 256 + threadIdx.x]);
-    atomicAdd(&s[threadIdx.x / 32][v >> 7 & 63], 1);
+    const unsigned v = x[(k * gridDim.x + blockIdx.x) * 256 + threadIdx.x] & 15;
+    const unsigned same = __match_any_sync(~0u, v);
+    if ((same & ((1u << threadIdx.x % 32) - 1)) == 0) atomicAdd(s + v, __popc(same));
   }
   __syncthreads();
-  if (threadIdx.x < 64) {
-    unsigned sum = 0;
-    for (int k = 0; k < 8; ++k) sum += s[k][threadIdx.x];
-    atomicAdd(y + threadIdx.x, sum);
-  }
+  if (threadIdx.x < 16) atomicAdd(y + threadIdx.x, s[threadIdx.x]);
 }
-KERNEL transpose_vectors(const float4* x, float4* y, int rows,
-                         int columns) {  // of 16 bytes, through L1 and L2 alone
-  const int c = blockIdx.x * 8 + threadIdx.x % 8, r = blockIdx.y * 32 + threadIdx.x / 8;
-  y[c * rows + r] = x[r * columns + c];
+KERNEL random_walk(const uint2* edges, unsigned* y, int steps, unsigned mask) {
+  THREAD unsigned at = i * 31, s = i;
+  for (int k = 0; k < steps; ++k) {
+    const uint2 e = edges[at & mask];
+    s = s * 1664525u + 1013904223u;
+    at = s & 0x10000 ? e.x : e.y;
+  }
+  y[i] = at;
+}
+KERNEL transpose_add(const float* x, float* y, int n) {  // 64 x 64 tiles of a block of 256
+  __shared__ float s[64][65];
+  const int t = threadIdx.x, c = blockIdx.x * 64, r = blockIdx.y * 64;
+  for (int k = t; k < 4096; k += 256) s[k / 64][k % 64] = x[(r + k / 64) * n + c + k % 64];
+  __syncthreads();
+  for (int k = t; k < 4096; k += 256) y[(c + k / 64) * n + r + k % 64] += s[k % 64][k / 64];
+}
+KERNEL gemv_int8(const int4* a, const int4* x, int* y, int words4) {  // a row a warp
+  THREAD const int row = i / 32, lane = threadIdx.x % 32;
+  int sum = 0;
+  for (int k = lane; k < words4; k += 32) {
+    const int4 v = a[row * words4 + k], w = x[k];
+    sum = __dp4a(v.x, w.x, __dp4a(v.y, w.y, __dp4a(v.z, w.z, __dp4a(v.w, w.w, sum))));
+  }
+  for (int k = 16; k > 0; k /= 2) sum += __shfl_xor_sync(~0u, sum, k);
+  if (lane == 0) y[row] = sum;
+}
+KERNEL gemm_2x2(const float* a, const float* b, float* c, int n) {  // 32 x 32 a block of 16 x 16
+  __shared__ float s[32][33], t[32][33];
+  const int tx = threadIdx.x, ty = threadIdx.y, x = blockIdx.x * 32, y = blockIdx.y * 32;
+  float d00 = 0, d01 = 0, d10 = 0, d11 = 0;
+  for (int k = 0; k < n; k += 32) {
+    for (int e = 0; e < 2; ++e)
+      for (int f = 0; f < 2; ++f) {
+        s[ty + 16 * e][tx + 16 * f] = a[(y + ty + 16 * e) * n + k + tx + 16 * f];
+        t[ty + 16 * e][tx + 16 * f] = b[(k + ty + 16 * e) * n + x + tx + 16 * f];
+      }
+    __syncthreads();
+    for (int j = 0; j < 32; ++j) {
+      const float u = s[ty][j], v = s[ty + 16][j], p = t[j][tx], q = t[j][tx + 16];
+      d00 += u * p, d01 += u * q, d10 += v * p, d11 += v * q;
+    }
+    __syncthreads();
+  }
+  float* out = c + (y + ty) * n + x + tx;
+  out[0] = d00, out[16] = d01, out[16 * n] = d10, out[16 * n + 16] = d11;
+}
+KERNEL distances(const float4* points, const float4* centres, unsigned* y,
+                 int n) {  // the nearest centre
+  THREAD const float4 p = points[i];
+  float best = 1e30f;
+  unsigned at = 0;
+  for (int k = 0; k < n; ++k) {
+    const float4 q = centres[k];
+    const float a = p.x - q.x, b = p.y - q.y, c = p.z - q.z, d = a * a + b * b + c * c;
+    if (d < best) best = d, at = k;
+  }
+  y[i] = at;
+}
+KERNEL mma_scores(const unsigned* q, const unsigned* keys, float* y,
+                  int n) {  // 16 queries a warp, 64 of k, exp of all
+  THREAD const int warp = i / 32, lane = threadIdx.x % 32;
+  unsigned u[4][4];
+  for (int k = 0; k < 4; ++k)
+    for (int j = 0; j < 4; ++j)
+      u[k][j] = q[(warp * 16 + lane / 4 + j % 2 * 8) * 32 + k * 8 + j / 2 * 4 + lane % 4];
+  float sum0 = 0, sum1 = 0;
+  for (int t = 0; t < n; t += 8) {
+    float d[4] = {};
+    for (int k = 0; k < 4; ++k) {
+      const unsigned v0 = keys[(t + lane / 4) * 32 + k * 8 + lane % 4],
+                     v1 = keys[(t + lane / 4) * 32 + k * 8 + 4 + lane % 4];
+      asm volatile(
+          "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+          "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+          : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+          : "r"(u[k][0]), "r"(u[k][1]), "r"(u[k][2]), "r"(u[k][3]), "r"(v0), "r"(v1));
+    }
+    sum0 += __expf(d[0]) + __expf(d[1]), sum1 += __expf(d[2]) + __expf(d[3]);
+  }
+  y[warp * 64 + lane] = sum0, y[warp * 64 + 32 + lane] = sum1;
+}
+KERNEL prefix_maximum(const float4* x, float4* y) {  // along 128 values, a warp
+  THREAD float4 v = x[i];
+  v.y = fmaxf(v.y, v.x), v.z = fmaxf(v.z, v.y), v.w = fmaxf(v.w, v.z);
+  float top = v.w;
+  for (int k = 1; k < 32; k *= 2) {
+    const float o = __shfl_up_sync(~0u, top, k);
+    if (threadIdx.x % 32 >= k) top = fmaxf(top, o);
+  }
+  const float before = __shfl_up_sync(~0u, top, 1);
+  if (threadIdx.x % 32 > 0)
+    v.x = fmaxf(v.x, before), v.y = fmaxf(v.y, before), v.z = fmaxf(v.z, before),
+    v.w = fmaxf(v.w, before);
+  y[i] = v;
+}
+KERNEL ring_sum(const float* x, float* y,
+                int rounds) {  // each thread reads its neighbour's word, round by round
+  __shared__ float s[2][512];
+  const int t = threadIdx.x;
+  s[0][t] = x[blockIdx.x * 512 + t];
+  __syncthreads();
+  for (int k = 0; k < rounds; ++k) {
+    s[(k + 1) & 1][t] = 0.5f * (s[k & 1][t] + s[k & 1][(t + 33) & 511]);
+    __syncthreads();
+  }
+  y[blockIdx.x * 512 + t] = s[rounds & 1][t];
+}
+KERNEL strided_rows(const float* x, float* y, int pitch,
+                    int columns) {  // the first columns of each row
+  y[blockIdx.x * columns + threadIdx.x] = x[(size_t)blockIdx.x * pitch + threadIdx.x];
+}
+KERNEL partial_products(const float* x, float* y, int n, int threads) {
+  THREAD float p = 1;
+  for (int k = 0; k < n; ++k) {
+    p *= x[k * threads + i];
+    if (p > 1e6f) p = 1;
+  }
+  y[i] = p;
 }
