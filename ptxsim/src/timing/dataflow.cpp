@@ -79,6 +79,14 @@ const Moment& Dataflow::issue(const Insn& insn, std::vector<uint32_t>& loads) {
   return now_;
 }
 
+void Dataflow::loads_after_stores(Space space) {
+  const Moment& stored = stored_[static_cast<size_t>(space)];
+  if (stored.clk <= now_.clk) return;
+  now_ = stored;
+  now_.is_load = false;
+  if (now_.clk > issued_.clk) issued_ = now_;
+}
+
 void Dataflow::set_written(const Insn& insn, const Moment& when) {
   for (uint32_t i = 0; i < insn.num_uses; ++i)
     if (program_.uses[insn.first_use + i].is_write)

@@ -4,6 +4,7 @@
 // been issued. (Rounds of a short loop that ptxas unrolls are one piece.)
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <unordered_map>
@@ -31,6 +32,11 @@ class Dataflow {
   void go_on_after(uint32_t piece);
   // The statement's issue. Loads that it waits for are added to `loads`.
   const Moment& issue(const Insn& insn, std::vector<uint32_t>& loads);
+  // The statement issued last stores to memory of this space: later loads may read what it writes,
+  // as far as ptxas knows, and stay behind it.
+  void stores(Space space) { stored_[static_cast<size_t>(space)] = now_; }
+  // The statement issued last loads from there.
+  void loads_after_stores(Space space);
   // What the statement issued last writes can be used after this.
   void completes(const Insn& insn, const Chain& chain);
   void completes_with_load(const Insn& insn, uint32_t load, double nominal_latency_clk);
@@ -48,6 +54,7 @@ class Dataflow {
   std::vector<uint32_t> number_of_use_;  // of Program::uses: the register's, from 0
   std::vector<Moment> ready_;            // by register
   Moment floor_, issued_, now_;          // now_: of the statement issued last
+  std::array<Moment, static_cast<size_t>(Space::kShared) + 1> stored_{};  // by space
   uint32_t piece_ = 0;
   struct Rounds {
     bool unrolled = false;

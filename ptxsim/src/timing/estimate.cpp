@@ -33,12 +33,14 @@ double mean_end(const LaunchWork& work, const Values& values, const Sharing& sha
   return sum / static_cast<double>(work.classes.size());
 }
 
+constexpr double kLost = 0.3;
+
 // Of what a launch uses, the part that has left L2 since the launch before: nothing up to what L2
-// keeps, all of it from twice as much on.
+// keeps, all of it from a third more on.
 double part_from_memory(const LaunchWork& work, const Values& values) {
   if (!work.is_warm) return 1;
   const double kept = at(values, Parameter::kL2Bytes) * 0x1p20;
-  return std::clamp(work.footprint_bytes / kept - 1, 0.0, 1.0);
+  return std::clamp((work.footprint_bytes / kept - 1) / kLost, 0.0, 1.0);
 }
 
 // What takes long by itself hides the rest, but not all of it: the third root of the sum of cubes.

@@ -21,6 +21,7 @@ constexpr double kMemoryOfAPart = 4;
 // How long L2 is busy with a write, in bytes that it would deliver meanwhile: for each sector, or,
 // if that is longer, for each line ("copy 32 MiB in L2"; "scatter" of held_out.json: 62 lines a ns).
 constexpr size_t kMergedSectors = 64;
+constexpr double kMerged = 0.35;     // of a write that fills a sector of the stores before
 constexpr double kReadOfALine = 51;  // "gather in L2": 138 lines a ns
 constexpr double kWriteOfASector = 48, kWriteOfALine = 113;
 // Atomics of as many lines, in sectors of lines that all lanes use ("histogram_global").
@@ -34,9 +35,12 @@ double accesses_of_l1(double lines, double sectors) {
   const double bytes = sectors * kSectorBytes / kLineBytes;  // in lines
   return std::max({0.95 * lines - (lines <= 2 ? 0.4 : 0), 1 + 0.6 * std::min(1.0, bytes), bytes});
 }
-// Atomics of different sectors of a line, as atomics of one address: 0.6 and 0.73 ns on an H100
-// ("atomics, 32 words", "atomics, one word").
-constexpr double kSectorOfAtomics = 0.83;
+// How long a line is busy with a warp's atomics, as atomics of one address: for each sector, 0.6 of
+// 0.73 ns on an H100 ("atomics, 32 words", "atomics, one word"); those of floating-point numbers
+// ("float_bins" of the third list).
+constexpr double kSectorOfAtomics = 0.83, kFloatAtomic = 3.3;
+// Atomics of lanes at one address, in sectors ("largest_of_groups" of the third list).
+constexpr double kRepeatedAtomic = 3.3;
 // Atomics of shared memory that meet in a bank, in accesses ("histogram_shared" of held_out.json).
 constexpr double kConflictOfAtomics = 1.6;
 // Of a GPU of no particular kind, as of latency.cpp.
@@ -100,6 +104,8 @@ void Recorder::add_shared(const Insn& insn, WarpState& w) {
     w.slots -= costs_[insn.statement].expansion.slots;
     return;
   }
+  if (w.reads_shared) w.flow.loads_after_stores(Space::kShared);
+  if (!w.reads_shared || w.updates_shared) w.flow.stores(Space::kShared);
   double accesses = accesses_of(w.shared, one_by_one);
   if (w.updates_shared) accesses = 1 + kConflictOfAtomics * (accesses - 1);
   w.shared_bytes += accesses * kBanks * kBankBytes;
@@ -208,6 +214,7 @@ void Recorder::add_global_read(const Execution& x, const Insn& insn, WarpState& 
   std::vector<uint64_t> sectors = std::exchange(w.read_sectors, {});
   sort_unique(sectors);
   const double lines = lines_of(sectors);
+  if (!costs_[insn.statement].is_constant) w.flow.loads_after_stores(Space::kGlobal);
   w.shared_bytes += accesses_of_l1(lines, static_cast<double>(sectors.size())) * kLineBytes;
   if (!costs_[insn.statement].passes_l1)
     std::erase_if(sectors, [&](uint64_t s) { return l1_[x.cta.rank].read(s); });
@@ -234,6 +241,7 @@ void Recorder::add_global_write(const Execution& x, WarpState& w) {
   std::vector<uint64_t> sectors = std::exchange(w.written_sectors, {});
   sort_unique(sectors);
   w.stores = true;
+  w.flow.stores(Space::kGlobal);
   const double lines = lines_of(sectors);
   w.shared_bytes += lines * kLineBytes;
   // Stores that follow each other and fill the same sectors become one.
@@ -245,9 +253,11 @@ void Recorder::add_global_write(const Execution& x, WarpState& w) {
   std::erase_if(sent, merged);
   w.latest_written.insert(w.latest_written.begin(), sent.begin(), sent.end());
   w.latest_written.resize(std::min(w.latest_written.size(), kMergedSectors));
-  std::vector<Demand> needs{{Server::kL2Access, 0,
-                             std::max(kWriteOfASector * static_cast<double>(sent.size()),
-                                      kWriteOfALine * lines_of(sent))}};
+  std::vector<Demand> needs{
+      {Server::kL2Access, 0,
+       kMerged * kWriteOfASector * static_cast<double>(sectors.size() - sent.size()) +
+           std::max(kWriteOfASector * static_cast<double>(sent.size()),
+                    kWriteOfALine * lines_of(sent))}};
   const double fresh = new_bytes(written_, sectors, kSectorBytes);
   if (fresh > 0) needs.push_back({Server::kHbm, 0, fresh});
   add_access(x, w, "global store", Delay::kNone, needs);
@@ -257,8 +267,7 @@ void Recorder::add_global_write(const Execution& x, WarpState& w) {
 // Of lanes at one address the later ones wait for the earlier.
 void Recorder::add_atomics(const Execution& x, const Insn& insn, WarpState& w) {
   std::vector<uint64_t> addresses = std::exchange(w.atomics, {});
-  std::map<uint64_t, double> of_line;  // how long it is busy, in atomics of one address
-  std::map<uint64_t, double> of_address;
+  std::map<uint64_t, double> of_address, of_line;
   std::vector<uint64_t> sectors;
   for (const uint64_t address : addresses) {
     sectors.push_back(address / kSectorBytes);
@@ -266,18 +275,24 @@ void Recorder::add_atomics(const Execution& x, const Insn& insn, WarpState& w) {
     longest = std::max(longest, ++of_address[address]);
   }
   sort_unique(sectors);
-  for (auto& [line, longest] : of_line) {
-    const auto in_line = std::count_if(sectors.begin(), sectors.end(), [&](uint64_t sector) {
-      return sector * kSectorBytes / kLineBytes == line;
-    });
-    out_.atomics[line] += std::max(longest, kSectorOfAtomics * static_cast<double>(in_line));
+  for (const auto& [line, longest] : of_line) {
+    const auto in_line =
+        static_cast<double>(std::count_if(sectors.begin(), sectors.end(), [&](uint64_t sector) {
+          return sector * kSectorBytes / kLineBytes == line;
+        }));
+    const double least =
+        costs_[insn.statement].adds_floats ? kFloatAtomic : kSectorOfAtomics * in_line;
+    out_.atomics[line] += std::max(longest, least);
   }
+  double repeated = 0;  // atomics of addresses that several lanes have
+  for (const auto& [address, times] : of_address) repeated += times > 1 ? times : 0;
   w.stores = true;
   const double lines = lines_of(sectors);
   w.shared_bytes += lines * kLineBytes;
   const auto count = static_cast<double>(sectors.size());
-  const Demand needs[] = {{Server::kL2Access, 0, count * kSectorBytes},
-                          {Server::kAtomics, 0, std::max(count, kAtomicOfALine * lines)}};
+  const Demand needs[] = {
+      {Server::kL2Access, 0, count * kSectorBytes},
+      {Server::kAtomics, 0, std::max({count, kAtomicOfALine * lines, kRepeatedAtomic * repeated})}};
   const uint32_t piece = add_access(x, w, "atomics", Delay::kAtomic, needs);
   w.flow.completes_with_load(insn, piece, kNominalLoadClk);
 }

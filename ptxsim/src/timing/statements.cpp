@@ -69,6 +69,8 @@ std::vector<StatementCost> costs_of(const Program& program) {
     if (folded.folds(s)) cost.expansion.slots = 0, cost.expansion.chain = {};
     cost.counts_up = traits.has(Trait::kUpdates) && has(s, {"add", "inc"}) &&
                      s.operands.back().kind == Operand::Kind::kImmediate;
+    cost.adds_floats = traits.has(Trait::kUpdates) && has(s, {"f32", "f16x2", "bf16x2", "f64"});
+    cost.is_constant = has(s, {"nc"});
     cost.passes_l1 =
         has(s, {"cg", "cv", "volatile", "relaxed", "acquire", "mmio", "L1::no_allocate"});
     cost.is_pair = has(s, {"cta_group::2"});

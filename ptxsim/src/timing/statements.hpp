@@ -12,6 +12,8 @@ namespace ptxsim::timing {
 struct StatementCost {
   Expansion expansion;
   bool counts_up = false;             // an atomic that adds a constant: lanes of a word go at once
+  bool adds_floats = false;           // an atomic of floating-point numbers
+  bool is_constant = false;           // ld.global.nc: no store writes what it reads
   bool passes_l1 = false;             // a load of global memory that L1 does not keep
   bool is_pair = false;               // cta_group::2
   bool reuses_a = false;              // of the collector
