@@ -1,6 +1,6 @@
 #include "insn/undefined_registers.hpp"
 
-#include "insn/liveness.hpp"
+#include "ir/liveness.hpp"
 
 namespace ptxsim {
 

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 
+#include "timing/expansion.hpp"
+
 namespace ptxsim::timing {
 namespace {
 
 // ptxas 13.0 unrolls a loop of one block of up to about this many statements so many times, if it
-// loads something, its counter goes by a constant, nothing in it is made of branches (divisions) and
-// `.pragma "nounroll"` does not stand at its beginning. (Read from its output for sm_90a: of loops
-// that go by blockDim.x, end by what they load, or only compute, none.)
+// loads something, its counter goes by a constant, nothing in it is made of branches (divisions)
+// and `.pragma "nounroll"` does not stand at its beginning. (Read from its output for sm_90a: it
+// unrolls none that goes by blockDim.x, ends by what it loads, or only computes.)
 constexpr uint32_t kShortLoop = 36, kUnrolled = 4;
 
 bool names(const Operand& operand, uint32_t reg) {
@@ -20,7 +22,7 @@ bool goes_by_a_constant(const std::vector<Statement>& statements, uint32_t begin
                         uint32_t reg) {
   for (uint32_t i = begin; i < end; ++i) {
     const Statement& s = statements[i];
-    if (s.root == "add" && s.operands.size() == 3 && names(s.operands[0], reg))
+    if (form_of(s) == Form::kSum && s.operands.size() == 3 && names(s.operands[0], reg))
       return names(s.operands[1], reg) && s.operands[2].kind == Operand::Kind::kImmediate;
   }
   return false;
@@ -32,13 +34,15 @@ bool is_unrolled(const std::vector<Statement>& statements, uint32_t begin, uint3
   if (end - begin > kShortLoop || statements[begin].not_unrolled || !jump.guarded) return false;
   const auto body = std::span(statements).subspan(begin, end - begin);
   const auto has = [&](auto&& what) { return std::any_of(body.begin(), body.end(), what); };
-  if (!has([](const Statement& s) { return s.root == "ld"; }) || has([](const Statement& s) {
-        return s.root == "div" || s.root == "rem" || s.root == "vote";
-      }))
-    return false;
+  const auto is = [](Form form) {
+    return [form](const Statement& s) { return form_of(s) == form; };
+  };
+  if (!has(is(Form::kLoad)) || has(is(Form::kBranches))) return false;
   for (uint32_t i = begin; i < end; ++i) {
     const Statement& s = statements[i];
-    if (s.root != "setp" || s.operands.size() < 3 || !names(s.operands[0], jump.guard)) continue;
+    if (form_of(s) != Form::kComparison || s.operands.size() < 3 ||
+        !names(s.operands[0], jump.guard))
+      continue;
     for (size_t o = 1; o < s.operands.size(); ++o)
       if (s.operands[o].kind == Operand::Kind::kRegister &&
           goes_by_a_constant(statements, begin, end, s.operands[o].reg))

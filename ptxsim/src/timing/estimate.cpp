@@ -35,7 +35,7 @@ double mean_end(const LaunchWork& work, const Values& values, const Sharing& sha
 
 constexpr double kLost = 0.3;
 
-// Of what a launch uses, the part that has left L2 since the launch before: nothing up to what L2
+// The part of what a launch uses that has left L2 since the launch before: nothing up to what L2
 // keeps, all of it from a third more on.
 double part_from_memory(const LaunchWork& work, const Values& values) {
   if (!work.is_warm) return 1;

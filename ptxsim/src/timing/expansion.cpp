@@ -130,8 +130,8 @@ const Row kRows[] = {
     {"cvt", {"s64", "s32"}, 1, kAlu, 1},
     {"cvt", {}, 1, kAlu, 1},
 
-    // Integers. Logic, shifts and comparisons have a unit of 16 lanes, for a part of which ptxas takes
-    // the multiply-add's.
+    // Integers. Logic, shifts and comparisons have a unit of 16 lanes, for a part of which ptxas
+    // takes the multiply-add's.
     {"add", {}, 1, kAlu, 1},
     {"sub", {}, 1, kAlu, 1},
     {"addc", {}, 1, kAlu, 1},
@@ -208,7 +208,24 @@ const Row kRows[] = {
     {"pmevent", {}, 0, kAlu, 0},
 };
 
-bool fits(const Row& row, const Statement& s) {
+struct FormRow {
+  std::string_view root;
+  std::initializer_list<std::string_view> modifiers;
+  Form form;
+};
+const FormRow kForms[] = {
+    {"add", {"s32"}, Form::kSum},    {"add", {"u32"}, Form::kSum},
+    {"add", {"s64"}, Form::kSum},    {"add", {"u64"}, Form::kSum},
+    {"shl", {}, Form::kProduct},     {"mul", {"wide"}, Form::kProduct},
+    {"and", {"b32"}, Form::kLogic},  {"or", {"b32"}, Form::kLogic},
+    {"xor", {"b32"}, Form::kLogic},  {"not", {"b32"}, Form::kLogic},
+    {"setp", {}, Form::kComparison}, {"div", {}, Form::kBranches},
+    {"rem", {}, Form::kBranches},    {"vote", {}, Form::kBranches},
+    {"ld", {}, Form::kLoad},         {"clusterlaunchcontrol", {}, Form::kTakesWork},
+};
+
+template <class AnyRow>
+bool fits(const AnyRow& row, const Statement& s) {
   return row.root == s.root &&
          std::all_of(row.modifiers.begin(), row.modifiers.end(), [&](std::string_view wanted) {
            return std::find(s.modifiers.begin(), s.modifiers.end(), wanted) != s.modifiers.end();
@@ -216,6 +233,12 @@ bool fits(const Row& row, const Statement& s) {
 }
 
 }  // namespace
+
+Form form_of(const Statement& s) {
+  const auto row = std::find_if(std::begin(kForms), std::end(kForms),
+                                [&](const FormRow& r) { return fits(r, s); });
+  return row == std::end(kForms) ? Form::kOther : row->form;
+}
 
 Expansion expansion_of(const Statement& s) {
   const auto row =

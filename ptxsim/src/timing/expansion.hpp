@@ -19,4 +19,17 @@ struct Expansion {
 
 Expansion expansion_of(const Statement& statement);
 
+// What ptxas does with it besides: it merges some statements, and unrolls loops or not.
+enum class Form : uint8_t {
+  kOther,
+  kSum,         // of 32 or 64 bits: one instruction with the product before it
+  kProduct,     // a shift to the left, a product of twice the bits
+  kLogic,       // of 32 bits: two of them are one instruction
+  kComparison,  // writes a predicate
+  kBranches,    // is made of branches, or keeps a loop from being unrolled
+  kLoad,
+  kTakesWork,  // from clusters that have not begun
+};
+Form form_of(const Statement& statement);
+
 }  // namespace ptxsim::timing

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "insn/register_need.hpp"
+#include "ir/register_need.hpp"
 
 namespace ptxsim::timing {
 namespace {

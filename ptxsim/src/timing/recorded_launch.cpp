@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "machine/cta.hpp"
+#include "timing/expansion.hpp"
 #include "timing/launch_work.hpp"
 
 namespace ptxsim::timing {
@@ -29,7 +30,7 @@ constexpr uint32_t kSampled = 3;
 bool takes_work(const Program& program) {
   const std::vector<Statement>& statements = program.entry->statements;
   return std::any_of(statements.begin(), statements.end(),
-                     [](const Statement& s) { return s.root == "clusterlaunchcontrol"; });
+                     [](const Statement& s) { return form_of(s) == Form::kTakesWork; });
 }
 
 }  // namespace

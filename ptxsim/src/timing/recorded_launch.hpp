@@ -19,7 +19,8 @@ struct RecordOptions {
   bool whole_grid = false;
 };
 
-// `gpu`: says how many CTAs share an SM, and its L1. Runs without the sanitizer; results are not compared. An error of the run is the error.
+// `gpu`: says how many CTAs share an SM, and its L1. Runs without the sanitizer; results are not
+// compared. An error of the run is the error.
 Result<LaunchWork> record(const Case& description, const std::shared_ptr<const Program>& program,
                           const Values& gpu, const RecordOptions& options);
 

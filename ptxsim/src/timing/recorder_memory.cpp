@@ -19,11 +19,12 @@ constexpr uint64_t kMemoryBytes = 64;
 // A store of a part of a sector takes as long as 128 bytes ("stores by 32 words").
 constexpr double kMemoryOfAPart = 4;
 // How long L2 is busy with a write, in bytes that it would deliver meanwhile: for each sector, or,
-// if that is longer, for each line ("copy 32 MiB in L2"; "scatter" of held_out.json: 62 lines a ns).
+// if that is longer, for each line ("copy 32 MiB in L2"; "scatter" of ordinary.json: 62 lines a
+// ns).
 constexpr size_t kMergedSectors = 64;
 constexpr double kMerged = 0.35;     // of a write that fills a sector of the stores before
-constexpr double kReadOfALine = 51;  // "gather in L2": 138 lines a ns
-constexpr double kWriteOfASector = 48, kWriteOfALine = 113;
+constexpr double kReadOfALine = 58;  // "gather in L2": 138 lines a ns
+constexpr double kWriteOfASector = 55, kWriteOfALine = 129;
 // Atomics of as many lines, in sectors of lines that all lanes use ("histogram_global").
 constexpr double kAtomicOfALine = 1.85;
 // More of its time than their bytes is taken by sectors that lie in lines of their own.
@@ -41,9 +42,9 @@ double accesses_of_l1(double lines, double sectors) {
 constexpr double kSectorOfAtomics = 0.83, kFloatAtomic = 3.3;
 // Atomics of lanes at one address, in sectors ("largest_of_groups" of the third list).
 constexpr double kRepeatedAtomic = 3.3;
-// Atomics of shared memory that meet in a bank, in accesses ("histogram_shared" of held_out.json).
+// Atomics of shared memory that meet in a bank, in accesses ("histogram_shared" of ordinary.json).
 constexpr double kConflictOfAtomics = 1.6;
-// Of a GPU of no particular kind, as of latency.cpp.
+// On a GPU of no particular kind, as in latency.cpp.
 constexpr double kNominalLoadClk = 600;
 
 template <class T>
@@ -264,7 +265,7 @@ void Recorder::add_global_write(const Execution& x, WarpState& w) {
   if (fresh > 0) note_use(buffer_of(sectors.front()), true);
 }
 
-// Of lanes at one address the later ones wait for the earlier.
+// Lanes at one address wait for each other.
 void Recorder::add_atomics(const Execution& x, const Insn& insn, WarpState& w) {
   std::vector<uint64_t> addresses = std::exchange(w.atomics, {});
   std::map<uint64_t, double> of_address, of_line;

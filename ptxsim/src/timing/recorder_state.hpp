@@ -54,7 +54,7 @@ struct WarpState {
   std::vector<After> after;
   std::vector<uint32_t> loads;  // that it waited for
   Dataflow flow;
-  // Of the statement under way.
+  // The statement under way.
   std::vector<uint64_t> read_sectors, written_sectors, atomics;
   std::vector<SharedAccess> shared;
   std::vector<SharedLoad> shared_loads;  // the latest ones first

@@ -33,14 +33,13 @@ class FoldedStatements {
   }
   bool folds(const Statement& s) {
     if (s.operands.empty() || s.operands[0].kind != Operand::Kind::kRegister) return false;
-    const bool is_sum = s.root == "add" && has(s, {"s32", "u32", "s64", "u64"});
-    const bool is_logic = has(s, {"b32"}) &&
-                          (s.root == "and" || s.root == "or" || s.root == "xor" || s.root == "not");
+    const Form form = form_of(s);
+    const bool is_sum = form == Form::kSum, is_logic = form == Form::kLogic;
     const bool folds = (is_sum && reads(s, products_)) || (is_logic && reads(s, logic_));
     const uint32_t result = s.operands[0].reg;
     products_.erase(result);
     logic_.erase(result);
-    if (s.root == "shl" || (s.root == "mul" && has(s, {"wide"}))) products_.insert(result);
+    if (form == Form::kProduct) products_.insert(result);
     if (is_logic && !folds && readers_[result] == 1) logic_.insert(result);
     return folds;
   }

@@ -1,5 +1,5 @@
-// What the parameters of ptxsim's clock are measured with: each kernel is dominated by one thing. microbenchmarks.json has
-// the launches, scripts/clock_kernels the runs. Kernels whose times are predicted and not fitted are held_out.cu.
+// What the parameters of ptxsim's clock are measured with: each kernel is dominated by one thing.
+// microbenchmarks.json has the launches, scripts/clock_kernels the runs.
 #define KERNEL extern "C" __global__ void
 #define THREAD unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
 
@@ -85,7 +85,8 @@ KERNEL chain_conflicts(unsigned* x, unsigned* y, int n) {
   for (int k = 0; k < n; ++k) a = s[a] + 32 * (threadIdx.x & 31);
   y[threadIdx.x] = a;
 }
-// x holds zeros: every load's address hangs on the load before. `mask` + 1 words are gone through in steps.
+// x holds zeros: every load's address hangs on the load before. `mask` + 1 words are gone through
+// in steps.
 KERNEL chain_load(unsigned* x, unsigned* y, int n, unsigned step, unsigned mask) {
   unsigned p = threadIdx.x;
 #pragma unroll 4

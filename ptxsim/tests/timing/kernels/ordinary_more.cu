@@ -1,4 +1,4 @@
-// The other part of held_out.cu: what goes by indices, sorts, and products of matrices.
+// The other part of ordinary.cu.
 #define KERNEL extern "C" __global__ void
 #define THREAD int i = blockIdx.x * blockDim.x + threadIdx.x;
 

@@ -1,5 +1,5 @@
-// Kernels that ptxsim's clock is held to: none of its parameters is fitted to them. held_out.json
-// has the launches and the date on which the list was closed.
+// The second of the lists that ptxsim's clock was held to before it learned from them.
+// ordinary_two.json has the launches; docs/clock.md says how it did.
 #define KERNEL extern "C" __global__ void
 #define THREAD int i = blockIdx.x * blockDim.x + threadIdx.x;
 

@@ -1,4 +1,4 @@
-// The other part of held_out.cu: images, tables, atomics, products.
+// The other part of ordinary_three.cu.
 #define KERNEL extern "C" __global__ void
 #define THREAD int i = blockIdx.x * blockDim.x + threadIdx.x;
 #define PIXEL \

@@ -1,9 +1,9 @@
-#include "insn/register_need.hpp"
+#include "ir/register_need.hpp"
 
 #include <algorithm>
 #include <vector>
 
-#include "insn/liveness.hpp"
+#include "ir/liveness.hpp"
 
 namespace ptxsim {
 namespace {

@@ -1,4 +1,4 @@
-// Which registers of a decoded program are live, that is, may be read before they are written again.
+// Which registers of a decoded program are live: may be read before they are written again.
 #pragma once
 
 #include <cstddef>
