@@ -16,12 +16,30 @@ double slots_of(const LaunchWork& work, const Values& values) {
   return std::max(1.0, std::floor(ctas / work.ctas_per_cluster));
 }
 
+// Bytes that a cluster of the class takes of what all share.
+double shared_bytes_of(const TileClass& c) {
+  double sum = 0;
+  for (const Demand& d : c.work.demands)
+    if (d.server == Server::kHbm || d.server == Server::kL2 || d.server == Server::kL2Access)
+      sum += d.amount;
+  return sum;
+}
+
+// For the clusters of one class: they share with others that take more or less than they do.
+Sharing sharing_of(const LaunchWork& work, size_t number, Sharing sharing) {
+  double sum = 0;
+  for (const TileClass& c : work.classes) sum += shared_bytes_of(c);
+  const double own = shared_bytes_of(work.classes[number]);
+  if (own > 0) sharing.clusters *= sum / static_cast<double>(work.classes.size()) / own;
+  return sharing;
+}
+
 // The class that takes longest.
 std::pair<size_t, Timeline> slowest(const LaunchWork& work, const Values& values,
                                     const Sharing& sharing) {
   std::pair<size_t, Timeline> longest;
   for (size_t i = 0; i < work.classes.size(); ++i) {
-    Timeline line = schedule(work.classes[i].work, values, sharing);
+    Timeline line = schedule(work.classes[i].work, values, sharing_of(work, i, sharing));
     if (i == 0 || line.end > longest.second.end) longest = {i, std::move(line)};
   }
   return longest;
@@ -29,7 +47,8 @@ std::pair<size_t, Timeline> slowest(const LaunchWork& work, const Values& values
 
 double mean_end(const LaunchWork& work, const Values& values, const Sharing& sharing) {
   double sum = 0;
-  for (const TileClass& c : work.classes) sum += schedule(c.work, values, sharing).end;
+  for (size_t i = 0; i < work.classes.size(); ++i)
+    sum += schedule(work.classes[i].work, values, sharing_of(work, i, sharing)).end;
   return sum / static_cast<double>(work.classes.size());
 }
 
