@@ -20,7 +20,7 @@ ABOUT = {
     "ptxsim/README.md": "ptxsim",
     **{
         f"ptxsim/docs/{page}.md": "ptxsim"
-        for page in ("guide", "command", "cases", "instructions", "rules", "exec", "clock", "evidence")
+        for page in ("guide", "command", "cases", "instructions", "rules", "exec", "clock", "evidence", "python")
     },
 }
 SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")

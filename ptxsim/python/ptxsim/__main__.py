@@ -1,0 +1,3 @@
+from ptxsim._files import main
+
+main()
