@@ -41,8 +41,8 @@ double busiest_line(const Recording& recording, double clusters) {
 SmShare share_of(const Program& program, const Launch& launch, const Values& gpu) {
   const auto shared =
       static_cast<double>(program.static_shared_bytes + launch.dynamic_shared_bytes);
-  const auto threads =
-      static_cast<double>((volume(launch.block) + kWarpSize - 1) / kWarpSize * kWarpSize);
+  const uint64_t whole_warps = (volume(launch.block) + kWarpSize - 1) / kWarpSize * kWarpSize;
+  const auto threads = static_cast<double>(whole_warps);
   const double registers =
       std::ceil(registers_needed(program) / kRegisterStep) * kRegisterStep * threads;
   SmShare share;

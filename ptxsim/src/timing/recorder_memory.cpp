@@ -276,7 +276,9 @@ void Recorder::add_atomics(const Execution& x, const Insn& insn, WarpState& w) {
     longest = std::max(longest, ++of_address[address]);
   }
   sort_unique(sectors);
-  for (const auto& [line, longest] : of_line) {
+  for (const auto& entry : of_line) {
+    const uint64_t line = entry.first;
+    const double longest = entry.second;
     const auto in_line =
         static_cast<double>(std::count_if(sectors.begin(), sectors.end(), [&](uint64_t sector) {
           return sector * kSectorBytes / kLineBytes == line;
