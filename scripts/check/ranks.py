@@ -7,6 +7,9 @@ import traceback
 from queue import Empty
 
 
+START_S = 60  # of a process on a busy machine: it imports torch before it meets the others
+
+
 def _serve(rank, processes, backend, port, seconds, queue, function, arguments):
     import torch
     import torch.distributed as dist
@@ -46,7 +49,7 @@ def run(function, arguments, processes, backend, seconds):
     while len(answers) < processes:
         failed = any(error for _, error in answers.values())
         try:
-            rank, *answer = queue.get(timeout=seconds + 10 if failed else seconds * 5)
+            rank, *answer = queue.get(timeout=seconds + 10 if failed else seconds * 5 + START_S)
         except Empty:
             break
         answers[rank] = answer
