@@ -10,9 +10,10 @@ namespace ptxsim::timing {
 namespace {
 
 // A row fits a statement of this root that has all of these modifiers. The first that fits counts.
-// `clk`: of a chain that is none of the latencies. The numbers of instructions are those of ptxas
-// 13.0 for sm_90a, read with nvdisasm; clk of divisions and roots are measured on an H100
-// (docs/clock.md, "Microbenchmarks"): what was measured less the latencies of the loop around it.
+// `clk`: of a chain that is none of the latencies. Numbers of instructions and clk of divisions,
+// sines, 64-bit products, FP32 roots and conversions to integers are what rates and chains of
+// microbenchmarks.json take on an H100, less the loop around them (the root's rate excepted); a
+// plain instruction is one. The others, of which no microbenchmark is, are assumed.
 struct Row {
   std::string_view root;
   std::initializer_list<std::string_view> modifiers;
