@@ -110,24 +110,20 @@ void Dataflow::completes_with_load(const Insn& insn, uint32_t load, double nomin
 }
 
 void Dataflow::jumped(const Insn& insn, uint32_t target) {
-  if (target > insn.statement) {
-    // What follows waits for the jump, which waits for its predicate.
-    floor_ = now_;
-    floor_.is_load = false;
-    floor_.after.add(Latency::kBranch);
-    floor_.clk += nominal_clk(Chain{}.add(Latency::kBranch));
-    if (floor_.clk > issued_.clk) issued_ = floor_;
-    return;
+  const bool is_loop = target <= insn.statement;
+  if (is_loop) {
+    const auto [rounds, is_new] = rounds_.try_emplace(insn.statement);
+    if (is_new)
+      rounds->second.unrolled = is_unrolled(program_.entry->statements, target, insn.statement);
+    if (rounds->second.unrolled && ++rounds->second.done % kUnrolled != 0) return;
   }
-  const auto [rounds, is_new] = rounds_.try_emplace(insn.statement);
-  if (is_new)
-    rounds->second.unrolled = is_unrolled(program_.entry->statements, target, insn.statement);
-  if (rounds->second.unrolled && ++rounds->second.done % kUnrolled != 0) return;
-  floor_ = issued_;
+  // What follows waits for the jump: one forward waits for its predicate, one back for all that
+  // was issued.
+  floor_ = is_loop ? issued_ : now_;
   floor_.is_load = false;
   floor_.after.add(Latency::kBranch);
   floor_.clk += nominal_clk(Chain{}.add(Latency::kBranch));
-  issued_ = floor_;
+  if (floor_.clk > issued_.clk) issued_ = floor_;
 }
 
 }  // namespace ptxsim::timing

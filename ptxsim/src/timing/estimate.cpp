@@ -85,8 +85,6 @@ double later_wave(const LaunchWork& work, const Values& later, const Sharing& sh
                   double& alone) {
   const double c = sharing.ctas_per_sm, start = at(later, Parameter::kCtaStart);
   const double in_step = mean_end(work, later, sharing);
-  alone = in_step;
-  if (c <= 1) return in_step;
   alone = mean_end(work, later, {1, 1, sharing.from_memory}) + start;
   double busiest = 0;
   for (const TileClass& k : work.classes) busiest += busiest_server(k.work, later, sharing);

@@ -14,15 +14,15 @@ constexpr double kMacsOfMmaSync = 16 * 8 * 16;
 constexpr double kExchangeBytes = 128;  // of shared memory's rate: one of 32 lanes a clk and SM
 
 }  // namespace
+
 Recorder::Recorder(Cluster& cluster, std::shared_ptr<Recording> recording, uint64_t l1_bytes)
     : cluster_(cluster),
       recording_(std::move(recording)),
       costs_(costs_of(cluster.machine.program())) {
   out_.index = cluster.index;
-  const uint32_t grid = work().add_actor("grid", "grid", Sequence::kFree);
-  grid_ = grid;
+  grid_ = work().add_actor("grid", "grid", Sequence::kFree);
   macs_ = cluster.machine.stats().mma_multiply_adds;
-  start_ = work().add({.actor = grid, .what = "start", .delay = Delay::kStart}, {}, {});
+  start_ = work().add({.actor = grid_, .what = "start", .delay = Delay::kStart}, {}, {});
   for (const auto& cta : cluster.ctas) {
     add_actors(*cta);
     l1_.emplace_back(l1_bytes);
@@ -132,12 +132,11 @@ uint32_t Recorder::flush(const Execution& x) {
   need(Server::kMufu, scheduler, w.mufu);
   need(Server::kDouble, scheduler, w.doubles);
   need(Server::kShared, sm, w.shared_bytes);
-  need(Server::kTensor, sm, w.macs);
   need(Server::kMmaSync, sm, w.mma_sync_macs);
   for (const uint32_t load : w.loads) w.after.push_back({load});
   const uint32_t piece = add_piece(
       w, {.what = "statements", .stage = w.stage, .chain = w.flow.issued_last().after}, needs);
-  w.statements = w.slots = w.mufu = w.doubles = w.macs = w.mma_sync_macs = w.shared_bytes = 0;
+  w.statements = w.slots = w.mufu = w.doubles = w.mma_sync_macs = w.shared_bytes = 0;
   w.loads.clear();
   return piece;
 }

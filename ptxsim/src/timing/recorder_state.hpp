@@ -49,7 +49,7 @@ struct WarpState {
 
   uint32_t actor = 0;
   // Since its last piece.
-  double statements = 0, slots = 0, mufu = 0, doubles = 0, macs = 0, mma_sync_macs = 0;
+  double statements = 0, slots = 0, mufu = 0, doubles = 0, mma_sync_macs = 0;
   double shared_bytes = 0;  // 128 for each access of the banks
   std::vector<After> after;
   std::vector<uint32_t> loads;  // that it waited for

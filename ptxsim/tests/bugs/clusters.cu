@@ -1,15 +1,13 @@
 // Public bugs of clusters and of the memory that their CTAs share; as order.cu.
-#include <cstdint>
+#include "bug.cuh"
+
 #ifdef REPAIRED
-#define REPAIR(statement) statement
 #define SCOPE ".cluster"
 #else
-#define REPAIR(statement)
 #define SCOPE ".cta"
 #endif
 #define KERNEL extern "C" __global__ void __cluster_dims__(2, 1, 1)
 
-__device__ uint32_t shared_address(const void* p) { return (uint32_t)__cvta_generic_to_shared(p); }
 __device__ uint32_t rank_in_cluster() {
   uint32_t rank;
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));

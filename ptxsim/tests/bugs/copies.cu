@@ -1,13 +1,8 @@
 // Public bugs of asynchronous copies and tensor cores; as order.cu.
-#include <cstdint>
-#ifdef REPAIRED
-#define REPAIR(statement) statement
-#else
-#define REPAIR(statement)
-#endif
+#include "bug.cuh"
+
 #define KERNEL extern "C" __global__ void
 
-__device__ uint32_t shared_address(const void* p) { return (uint32_t)__cvta_generic_to_shared(p); }
 __device__ void copy16(void* to, const void* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from)
                : "memory");
