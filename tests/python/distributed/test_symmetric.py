@@ -26,6 +26,8 @@ def test_processes_whose_gpus_cannot_read_each_other(monkeypatch: Any) -> None:
     assert why_not([("1", "a", 0), ("1", "a", 1)]) == "GPU 1 cannot read GPU 0"
     monkeypatch.setattr(torch.cuda, "can_device_access_peer", lambda one, other: True)
     assert why_not([("1", "a", 0), ("1", "a", 1)]) is None
+    three = [("1", "a", device) for device in range(3)]
+    assert why_not(three) == "the group has 3 processes, torch's kernels are for 2, 4 or 8"
 
 
 def _without_gpus(rank: int, world: int) -> None:

@@ -87,8 +87,8 @@ class GatedExpertsParallel(nn.Module):
     """
 
     SAVED_BYTES = 200 << 20
-    """That a process does not send in 1 ms, what an exchange costs the host (0.8 to 1.3 ms more than the gather on two H200,
-    docs/performance/h200_distributed.md), at 200 GB/s."""
+    """That a process does not send in 1 ms, what an exchange costs the host (0.8 to 1.7 ms more than the gather on two and four
+    H200 up to 2048 tokens, docs/performance/h200_distributed.md), at 200 GB/s."""
     GATHERED_BYTES = 1 << 30
 
     expert_map: Tensor

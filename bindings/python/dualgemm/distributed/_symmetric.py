@@ -18,9 +18,11 @@ _log = logging.getLogger("dualgemm")
 
 LIMIT_BYTES = 8 << 20
 """Larger summands go through NCCL. docs/performance/h200_distributed.md has the times of both."""
-_ONE_SHOT_BYTES = 512 << 10
-"""What a process reads from the others: up to here each sums everything itself, above its part alone (two-shot)."""
+ONE_SHOT_BYTES = 1536 << 10
+"""What a process reads from the others: up to here each sums everything itself, above its part alone (two-shot). On two and on four
+H200 the first is quicker up to 1 MiB and 512 KiB of summands (docs/performance/h200_distributed.md)."""
 _DTYPES = (torch.bfloat16, torch.float32)  # of torch's kernels
+_WORLDS = (2, 4, 8)  # that torch's kernels are compiled for; others raise "Not implemented for world_size=3"
 _SWITCH = "DUALGEMM_SYMMETRIC_MEMORY"
 
 
@@ -57,7 +59,7 @@ class SymmetricSums:
             self._stream = stream
         part = self._part(summand.dtype, summand.shape)
         ops = torch.ops.symm_mem
-        if summand.numel() * summand.element_size() * (self.world - 1) <= _ONE_SHOT_BYTES:
+        if summand.numel() * summand.element_size() * (self.world - 1) <= ONE_SHOT_BYTES:
             total: Tensor = ops.one_shot_all_reduce_copy.default(part, summand, "sum", self.name)
             return total
         part.copy_(summand)
@@ -84,9 +86,9 @@ def sums_of(group: Any, device: torch.device) -> Optional[SymmetricSums]:
     """Those of a process group, None: without torch's symmetric memory, which one line in the log says.
 
     All processes call it at the same time, the first time outside of a CUDA graph: they set it up together."""
-    if device.type != "cuda":
-        return None
     group = dist.group.WORLD if group is None else group
+    if device.type != "cuda" or group.size() == 1:
+        return None
     try:
         return _of_group[group]
     except KeyError:
@@ -128,6 +130,8 @@ def _first(reasons: list[Optional[str]]) -> Optional[str]:
 
 def _why_not(places: list[tuple[str, str, int]]) -> Optional[str]:
     switches, hosts, devices = zip(*places)
+    if len(places) not in _WORLDS:
+        return f"the group has {len(places)} processes, torch's kernels are for 2, 4 or 8"
     if "0" in switches:
         return f"{_SWITCH}=0 in process {switches.index('0')} of the group"
     if len(set(hosts)) > 1:
