@@ -46,6 +46,9 @@ class Mapped {
   size_t bytes_ = 0;
 };
 
+// nvcc puts a container into each program that it links: a header alone, where no source has kernels.
+constexpr uint64_t kEmptyContainer = 16;
+
 bool is_cuda_name(const char* name) {
   if (std::strncmp(name, "__", 2) == 0) name += 2;
   return std::strncmp(name, "cuda", 4) == 0;
@@ -100,7 +103,7 @@ Result<CudaSymbols> cuda_symbols_of(const std::string& path) {
   for (const Elf64_Shdr& section : std::span(sections, header->e_shnum)) {
     if (names != nullptr && section.sh_name < names_section.sh_size &&
         std::strcmp(names + section.sh_name, ".nv_fatbin") == 0)
-      found.has_fatbin = true;
+      found.has_fatbin = section.sh_size > kEmptyContainer;
     const bool is_table = section.sh_type == SHT_SYMTAB || section.sh_type == SHT_DYNSYM;
     if (is_table && section.sh_link < header->e_shnum &&
         !add_symbols(file, section, sections[section.sh_link], found))

@@ -21,7 +21,7 @@ struct CudaSymbols {
   std::map<std::string, FunctionSymbol>
       functions;                        // "cuda..." and "__cuda..." that the file defines
   std::vector<uint64_t> registrations;  // nvcc's start-up functions, one a source
-  bool has_fatbin = false;              // kernels: a section .nv_fatbin
+  bool has_fatbin = false;              // kernels: in a section .nv_fatbin
   bool asks_for_runtime = false;        // of the loader, by __cudaRegisterFatBinary
 };
 // An Error: no ELF file of this machine.

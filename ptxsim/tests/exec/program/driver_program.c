@@ -33,6 +33,12 @@ extern int cuGetErrorName(int, const char**);
 extern int cudaGetDeviceProperties_v2(void*, int); /* of CUDA 12's runtime */
 extern int cuGetProcAddress_v2(const char*, void**, int, uint64_t, int*);
 
+/* What nvcc adds to a program without kernels that it links: a container's header and no entry. */
+__asm__(
+    ".pushsection .nv_fatbin, \"a\"\n"
+    ".long 0xba55ed50, 0x00100001, 0, 0\n"
+    ".popsection\n");
+
 static int failed = 0;
 #define CHECK(condition)                                                          \
   do {                                                                            \
