@@ -95,9 +95,10 @@ class Sanitizer final : public Observer {
   void waited_for(const Execution& x, uint32_t lanes, AsyncOp op, bool only_reads) override;
 
   // Users of the columns must be ordered after the allocation (R5, R6, R7), and nothing may still
-  // use them when they are freed (R9).
+  // use them when they are freed (R9), nor may the other CTA of a pair have still to allocate them.
   void tmem_allocated(const Execution& x, Cta& owner, uint32_t first_column,
                       uint32_t columns) override;
+  void tmem_allocated_with_peer(const Execution& x) override;
   void tmem_freed(const Execution& x, int lane, Cta& owner, uint32_t first_column,
                   uint32_t columns) override;
 

@@ -145,6 +145,7 @@ struct CtaShadow {
   // order before all that they do after it.
   uint32_t generation = 0;
   std::vector<TensorCell> tensor;          // [16 lanes][column]
+  uint32_t pair_allocation = kNobody;      // record of its part of the last one with its peer
   SharedClock at_exit;                     // what its exited threads knew
   bool lets_next_grid_start = false;       // a thread has
   std::array<BarrierClocks, 16> barriers;  // bar and barrier{.cta}
@@ -330,6 +331,7 @@ struct Sanitizer::State {
   void check_remote(const Execution& x, int lane, const Cta& owner, uint32_t offset);
   void check_cell(const TensorAccess& access, uint32_t earlier_index, bool earlier_writes,
                   uint32_t row, uint32_t column);
+  void check_peer_has_allocated(const Execution& x, int lane, const ThreadKnowledge& who);
 
   // Order by fence.sc (sc_fences.cpp). `reaches`: how far it does, of three.
   void acquire_by_sc_fence(const Execution& x, size_t reaches);

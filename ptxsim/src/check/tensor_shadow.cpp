@@ -113,6 +113,34 @@ void Sanitizer::tmem_allocated(const Execution& x, Cta& owner, uint32_t first_co
   state_->learn(x, x.mask, state_->records[index]);
 }
 
+void Sanitizer::tmem_allocated_with_peer(const Execution& x) {
+  State& s = *state_;
+  const uint32_t index = s.new_record(x, x.first_lane(), AsyncKind::kTcgen05St);
+  s.learn(x, x.mask, s.records[index]);
+  s.ctas[x.cta.rank].pair_allocation = index;
+}
+
+// Here no CTA comes back from an allocation before its peer has come to it. A B300 goes on, and the
+// launch fails where one CTA frees before the other has allocated (measured in
+// NVIDIA/cutlass#3435).
+void Sanitizer::State::check_peer_has_allocated(const Execution& x, int lane,
+                                                const ThreadKnowledge& who) {
+  if (ctas[x.cta.rank].pair_allocation == kNobody) return;
+  const uint32_t index = ctas[x.cta.rank ^ 1u].pair_allocation;
+  if (index == kNobody) return;
+  const Record& earlier = records[index];
+  if (complete(execution_of(*who.clock), earlier, -1) ||
+      seen_before(9, Severity::kError, x.insn->statement, earlier.statement))
+    return;
+  report(x, lane, earlier.statement, describe(earlier),
+         {9, Severity::kError,
+          "frees tensor memory of a pair of CTAs, and nothing orders this after the other CTA's "
+          "tcgen05.alloc",
+          "barrier.cluster, or an arrive of the other CTA after its tcgen05.alloc and a wait for "
+          "it, before the dealloc",
+          "let the CTAs of the pair meet after the allocation, or before they free"});
+}
+
 void Sanitizer::async_tmem(AsyncOp op, const Execution& x, Cta& owner, uint32_t first_lane,
                            uint32_t lanes, uint32_t first_column, uint32_t columns,
                            AccessKind kind) {
@@ -157,9 +185,10 @@ void Sanitizer::State::access_tensor(uint32_t index, const Execution& x, const C
 void Sanitizer::tmem_freed(const Execution& x, int lane, Cta& owner, uint32_t first_column,
                            uint32_t columns) {
   State& s = *state_;
+  const ThreadKnowledge who = s.knowledge_of(x, lane);
+  s.check_peer_has_allocated(x, lane, who);
   std::vector<TensorCell>& cells = s.ctas[owner.rank].tensor;
   if (cells.empty()) return;
-  const ThreadKnowledge who = s.knowledge_of(x, lane);
   const uint32_t warp = s.warp_of(x);
   const ClockValues* after_fence = clock_of(s.warps[warp].after_fence, lane);
   const uint32_t end = std::min(kTensorColumns, first_column + columns);

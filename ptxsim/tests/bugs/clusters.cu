@@ -1,5 +1,6 @@
 // Public bugs of clusters and of the memory that their CTAs share; as order.cu.
-#include "bug.cuh"
+#include "asynchronous.cuh"
+#include "clusters.cuh"
 
 #ifdef REPAIRED
 #define SCOPE ".cluster"
@@ -7,34 +8,6 @@
 #define SCOPE ".cta"
 #endif
 #define KERNEL extern "C" __global__ void __cluster_dims__(2, 1, 1)
-
-__device__ uint32_t rank_in_cluster() {
-  uint32_t rank;
-  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  return rank;
-}
-__device__ uint32_t address_in(const void* p, uint32_t rank) {
-  uint32_t address;
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
-               : "=r"(address)
-               : "r"(shared_address(p)), "r"(rank));
-  return address;
-}
-__device__ float load_from(const void* p, uint32_t rank) {
-  float value;
-  asm volatile("ld.shared::cluster.f32 %0, [%1];"
-               : "=f"(value)
-               : "r"(address_in(p, rank))
-               : "memory");
-  return value;
-}
-__device__ void store_to(void* p, uint32_t rank, float value) {
-  asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address_in(p, rank)), "f"(value)
-               : "memory");
-}
-__device__ void meet() {
-  asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
-}
 
 // A buffer is handed to the other CTA through an mbarrier whose scope is one CTA.
 KERNEL hand_over_to_a_peer(const float* x, float* y) {
@@ -75,4 +48,41 @@ KERNEL store_to_a_peer_that_begins(const float* x, float* y) {
   if (rank_in_cluster() == 0) store_to(s + threadIdx.x, 1, x[threadIdx.x]);
   meet();
   if (rank_in_cluster() == 1) y[threadIdx.x] = s[threadIdx.x];
+}
+
+// One CTA's load writes into both, and each stores there before it waits for the load.
+KERNEL store_while_a_peer_loads(const float* x, float* y) {
+  __shared__ alignas(128) float s[32];
+  __shared__ uint64_t full;
+  if (threadIdx.x == 0) {
+    init(&full, 1);
+    fence_init();
+    expect(&full, 128);
+  }
+  meet();
+  if (rank_in_cluster() == 0 && threadIdx.x == 0)
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+        "[%0], [%1], 128, [%2], %3;" ::"r"(shared_address(s)),
+        "l"(x), "r"(shared_address(&full)), "h"((uint16_t)3)
+        : "memory");
+  __syncwarp();
+  meet();
+  REPAIR(wait(&full, 0);)
+  s[threadIdx.x] = 1;
+  wait(&full, 0);
+  __syncwarp();
+  y[blockIdx.x * 32 + threadIdx.x] = s[threadIdx.x];
+  meet();
+}
+
+// A .relaxed barrier lies between reads of the other CTA's memory and stores to it.
+KERNEL stores_behind_a_relaxed_barrier(const float* x, float* y) {
+  __shared__ float s[32];
+  s[threadIdx.x] = x[threadIdx.x];
+  meet();
+  y[blockIdx.x * 32 + threadIdx.x] = load_from(s + threadIdx.x, rank_in_cluster() ^ 1);
+  BUG(meet_relaxed();)
+  REPAIR(meet();)
+  s[threadIdx.x] = 42;
 }

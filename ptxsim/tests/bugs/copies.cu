@@ -1,43 +1,7 @@
 // Public bugs of asynchronous copies and tensor cores; as order.cu.
-#include "bug.cuh"
+#include "asynchronous.cuh"
 
 #define KERNEL extern "C" __global__ void
-
-__device__ void copy16(void* to, const void* from) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from)
-               : "memory");
-}
-__device__ void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-__device__ void init(uint64_t* bar, int count) {
-  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(bar)), "r"(count)
-               : "memory");
-}
-__device__ void wait(uint64_t* bar, int parity) {
-  asm volatile(
-      "{\n.reg .pred p;\nAGAIN:\nmbarrier.try_wait.parity.shared.b64 p, [%0], %1;\n@!p bra "
-      "AGAIN;\n}" ::"r"(shared_address(bar)),
-      "r"(parity)
-      : "memory");
-}
-__device__ void load(void* to, const void* from, int bytes, uint64_t* bar) {
-  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(bar)),
-               "r"(bytes)
-               : "memory");
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-          "r"(shared_address(to)),
-      "l"(from), "r"(bytes), "r"(shared_address(bar))
-      : "memory");
-}
-__device__ void store(void* to, const void* from, int bytes) {
-  asm volatile(
-      "cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\ncp.async.bulk.commit_group;\n"
-      "cp.async.bulk.wait_group 0;" ::"l"(to),
-      "r"(shared_address(from)), "r"(bytes)
-      : "memory");
-}
-__device__ void fence_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
-__device__ void fence_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 // Each thread waits for its own copies, and reads those of others.
 KERNEL dequantize_after_wait(const float4* x, float* y) {
@@ -131,6 +95,14 @@ __device__ void multiply(float (&d)[4], const void* a, const void* b) {
       : "memory");
 }
 
+template <int kOpen>
+__device__ inline void wait_for_products(float (&d)[4]) {
+  asm volatile("wgmma.wait_group.sync.aligned %4;"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+               : "n"(kOpen)
+               : "memory");
+}
+
 // Threads write the operands of an asynchronous MMA.
 KERNEL operands_by_threads(const uint4* x, float* y) {
   __shared__ alignas(128) uint4 a[128], b[16];
@@ -141,8 +113,7 @@ KERNEL operands_by_threads(const uint4* x, float* y) {
   float d[4];
   fence_wgmma();
   multiply(d, a, b);
-  asm volatile("wgmma.wait_group.sync.aligned 0;"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])::"memory");
+  wait_for_products<0>(d);
   y[threadIdx.x] = d[0] + d[3];
 }
 
@@ -156,10 +127,56 @@ KERNEL memory_of_an_mma(const uint4* x, float* y) {
   float d[4];
   fence_wgmma();
   multiply(d, a, b);
-  REPAIR(asm volatile("wgmma.wait_group.sync.aligned 0;"
-                      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])::"memory");)
+  REPAIR(wait_for_products<0>(d);)
   a[threadIdx.x] = x[127 - threadIdx.x];
-  asm volatile("wgmma.wait_group.sync.aligned 0;"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])::"memory");
+  wait_for_products<0>(d);
   y[threadIdx.x] = d[0] + d[3] + *(float*)(a + threadIdx.x);
+}
+
+// Operands have two buffers where products that are left open for a round need three.
+KERNEL a_buffer_too_few(const uint4* x, float* y) {
+  constexpr int kBuffers = 2 REPAIR(+1);
+  __shared__ alignas(128) uint4 a[kBuffers][128], b[16];
+  __shared__ uint64_t full[kBuffers];
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < kBuffers; ++i) init(full + i, 1);
+    fence_init();
+    load(a[0], x, 2048, full);
+  }
+  if (threadIdx.x < 16) b[threadIdx.x] = x[threadIdx.x];
+  fence_proxy();
+  __syncthreads();
+  float d[4] = {};
+  fence_wgmma();
+  for (int i = 0; i < 4; ++i) {
+    const int next = (i + 1) % kBuffers;
+    __syncthreads();
+    if (i < 3 && threadIdx.x == 0) load(a[next], x + 128 * (i + 1), 2048, full + next);
+    wait(full + i % kBuffers, i / kBuffers & 1);
+    __syncwarp();
+    multiply(d, a[i % kBuffers], b);
+    wait_for_products<1>(d);
+  }
+  wait_for_products<0>(d);
+  y[threadIdx.x] = d[0] + d[3];
+}
+
+// One warp waits for its part of a product and loads an operand again, which other warps' parts may
+// still read.
+KERNEL loaded_behind_the_wait_of_a_warp(const uint4* x, float* y) {
+  __shared__ alignas(128) uint4 a[128], b[16];
+  __shared__ uint64_t full;
+  if (threadIdx.x == 0) init(&full, 1), fence_init();
+  a[threadIdx.x] = x[threadIdx.x];
+  if (threadIdx.x < 16) b[threadIdx.x] = x[threadIdx.x];
+  fence_proxy();
+  __syncthreads();
+  float d[4];
+  fence_wgmma();
+  multiply(d, a, b);
+  wait_for_products<0>(d);
+  REPAIR(__syncthreads();)
+  if (threadIdx.x == 0) load(a, x, 2048, &full);
+  wait(&full, 0);
+  y[threadIdx.x] = d[0] + d[3];
 }

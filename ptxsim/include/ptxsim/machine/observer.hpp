@@ -181,6 +181,8 @@ class Observer {
   // The executing warp allocated or freed columns of tensor memory; told for each CTA of a pair.
   virtual void tmem_allocated(const Execution&, Cta&, uint32_t /*first_column*/,
                               uint32_t /*columns*/) {}
+  // The executing warp has come to an allocation that a pair of CTAs makes together.
+  virtual void tmem_allocated_with_peer(const Execution&) {}
   virtual void tmem_freed(const Execution&, int /*lane*/, Cta&, uint32_t /*first_column*/,
                           uint32_t /*columns*/) {}
 };

@@ -97,6 +97,7 @@ Outcome allocate_pair(Execution& x, const AllocDetail& detail, uint32_t columns)
   if (ticket < kArrived) {
     tensor_memory(x.cta).check_may_allocate(columns);
     arrive(x, request, {true, PairRequest::Kind::kAllocate, columns, 0}, "tcgen05.alloc");
+    x.tell([&](Observer& o) { o.tmem_allocated_with_peer(x); });
   } else if (request.completed > ticket - kArrived) {
     write_address(x, detail, request.allocated_column);
     return Outcome::kNext;
