@@ -224,4 +224,10 @@ struct FatbinWrapper {  // what nvcc hands to __cudaRegisterFatBinary (fatbinary
 };
 inline constexpr int kFatbinWrapperMagic = 0x466243b1;
 
+// cudaMemLocation, CUmemLocation.
+struct MemoryLocation {
+  int type;
+  int id;
+};
+
 }  // namespace ptxsim::cuda::abi

@@ -212,6 +212,8 @@ Status Session::launch(const LaunchRequest& request, GridChain& chain) {
                 .earlier_grids = request.overlaps ? chain.beside_next() : EarlierGrids()};
   Options options = settings.options;
   options.keep_trail = true;
+  // The clock tells what a statement multiplies by what the machine has multiplied since the last.
+  if (clock && options.admits_more) options.resident_clusters = 1;
   if (request.cooperative) {  // its blocks may wait for each other
     options.resident_clusters = static_cast<uint32_t>(volume(launch.grid));
     options.sample = 0;
@@ -230,7 +232,7 @@ Status Session::launch(const LaunchRequest& request, GridChain& chain) {
   RunResult result =
       run(kernel.module->with_constants(program, memory), launch, memory.global(), options,
           clock ? clock->begin(*program, launch) : std::vector<MakeObserver>());
-  const std::optional<double> microseconds =
+  const std::optional<LaunchEstimate> told =
       clock && !result.error ? clock->estimate(*program, launch, memory.global()) : std::nullopt;
   if (result.trail) result.trail->kernel = demangled(kernel.entry->name);
   chain.add(result.trail, launch.earlier_grids);
@@ -239,7 +241,7 @@ Status Session::launch(const LaunchRequest& request, GridChain& chain) {
   memory.store_host_memory();
   // As CUDA's runtime does when the host waits for the kernel, which here it always has.
   for (const PrintedText& printed : result.printed.texts) std::fputs(printed.text.c_str(), stdout);
-  recorder.launched(kernel.entry->name, launch, result, microseconds);
+  recorder.launched(kernel.entry->name, launch, result, told);
   if (result.error) sticky = status_of(*result.error);
   return sticky;
 }

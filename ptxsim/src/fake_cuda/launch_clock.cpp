@@ -1,37 +1,49 @@
 #include "fake_cuda/launch_clock.hpp"
 
+#include <utility>
+
 #include "machine/cta.hpp"
 #include "timing/launch_work.hpp"
 
 namespace ptxsim::cuda {
+namespace {
 
-std::optional<LaunchClock> LaunchClock::of(const std::string& device) {
+constexpr uint32_t kDraws = 200;  // as `ptxsim time` has it
+
+}  // namespace
+
+std::optional<LaunchClock> LaunchClock::of(const std::string& device, bool all_that_run) {
   const std::string_view text = timing::built_in_parameters(device);
   if (text.empty()) return std::nullopt;
   Result<timing::GpuParameters> gpu = timing::parse_parameters(text, device);
   if (!gpu.ok()) return std::nullopt;
   LaunchClock clock;
-  clock.values_ = gpu->values();
+  clock.gpu_ = std::move(*gpu);
+  clock.all_that_run_ = all_that_run;
   return clock;
 }
 
 std::vector<MakeObserver> LaunchClock::begin(const Program& program, const Launch& launch) {
-  share_ = timing::share_of(program, launch, values_);
+  share_ = timing::share_of(program, launch, gpu_.values());
   recording_ = std::make_shared<timing::Recording>();
   const MakeObserver make =
       timing::make_recorder(recording_, static_cast<uint64_t>(share_.l1_bytes));
-  return {[make](Cluster& cluster) -> std::unique_ptr<Observer> {
-    return cluster.index == 0 ? make(cluster) : std::make_unique<Observer>();
+  return {[make, all = all_that_run_](Cluster& cluster) -> std::unique_ptr<Observer> {
+    return all || cluster.index == 0 ? make(cluster) : std::make_unique<Observer>();
   }};
 }
 
-std::optional<double> LaunchClock::estimate(const Program& program, const Launch& launch,
-                                            const GlobalMemory& memory) {
+std::optional<LaunchEstimate> LaunchClock::estimate(const Program& program, const Launch& launch,
+                                                    const GlobalMemory& memory) {
   if (recording_ == nullptr || recording_->clusters.empty()) return std::nullopt;
   const timing::LaunchWork work =
       timing::work_of(program, launch, memory, share_.ctas_per_sm, *recording_);
   recording_.reset();
-  return timing::time_of(work, values_).total;
+  LaunchEstimate told{timing::time_of(work, gpu_.values()), {}, {}};
+  const timing::Work& slowest = work.classes[told.time.slowest].work;
+  told.path = timing::shares_of(timing::critical_path(slowest, told.time.timeline));
+  if (all_that_run_) told.interval = timing::interval_of(work, gpu_, kDraws, 1);
+  return told;
 }
 
 }  // namespace ptxsim::cuda

@@ -93,12 +93,21 @@ void Recorder::goes_on(const Progress& progress) const {
 }
 
 void Recorder::launched(const std::string& kernel, const Launch& launch, const RunResult& result,
-                        std::optional<double> microseconds) const {
+                        const std::optional<LaunchEstimate>& told) const {
   Json record = record_of("launch", kernel, launch);
   record["warp_instructions"] = result.stats.warp_instructions;
   if (result.stats.clusters_left_out != 0)
     record["clusters_left_out"] = result.stats.clusters_left_out;
-  if (microseconds) record["microseconds"] = *microseconds;
+  if (told) {
+    record["microseconds"] = told->time.total;
+    record["gap_microseconds"] = told->time.gap;
+    record["power_microseconds"] = told->time.power;
+    if (!told->path.empty()) record["longest"] = told->path.front().label;
+  }
+  if (told && told->interval) {
+    record["low_microseconds"] = told->interval->low;
+    record["high_microseconds"] = told->interval->high;
+  }
   if (result.error)
     record["error"] = Json{{"kind", name_of(result.error->kind)},
                            {"message", result.error->message},

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "fake_cuda/device_memory.hpp"
+#include "fake_cuda/launch_clock.hpp"
 #include "ptxsim/ptxsim.hpp"
 
 namespace ptxsim::cuda {
@@ -19,9 +20,9 @@ class Recorder {
   // The launch is under way: what is known of it when the process is killed.
   void begins(const std::string& kernel, const Launch& launch) const;
   void goes_on(const Progress& progress) const;  // at most once a second
-  // `microseconds`: the clock's estimate, where there is a clock.
+  // `told`: by the clock, where there is one.
   void launched(const std::string& kernel, const Launch& launch, const RunResult& result,
-                std::optional<double> microseconds) const;
+                const std::optional<LaunchEstimate>& told) const;
   // A launch that was not run, as one with the same arguments has been.
   void repeated(const std::string& kernel) const;
   // Findings of work that is no launch, `what`: a copy.

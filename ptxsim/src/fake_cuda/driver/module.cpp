@@ -237,6 +237,37 @@ PTXSIM_CUDA_API int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     int* blocks, void* function, int threads, size_t shared_bytes, unsigned) {
   return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, shared_bytes);
 }
+constexpr uint32_t kMostThreads = 1024;  // of a block
+
+// The largest block of those that fill most of an SM: what the runtime's header does, too.
+PTXSIM_CUDA_API int cuOccupancyMaxPotentialBlockSize(int* grid, int* block, void* function,
+                                                     size_t (*shared_bytes_of)(int),
+                                                     size_t shared_bytes, int limit) {
+  return with_kernel(function, [&](Session& session, Kernel& kernel) {
+    const uint32_t begin =
+        limit > 0 ? std::min(static_cast<uint32_t>(limit), kMostThreads) : kMostThreads;
+    uint32_t best = 0;
+    for (uint32_t threads = begin; threads > 0;) {
+      const size_t bytes =
+          shared_bytes_of != nullptr ? shared_bytes_of(static_cast<int>(threads)) : shared_bytes;
+      const uint32_t blocks = session.blocks_per_sm(kernel, threads, bytes);
+      if (blocks * threads > best) {
+        best = blocks * threads;
+        *block = static_cast<int>(threads);
+        *grid = static_cast<int>(blocks * session.device.sms);
+      }
+      threads = (threads - 1) / kWarpSize * kWarpSize;
+    }
+    return best > 0 ? kSuccess : kInvalidValue;
+  });
+}
+PTXSIM_CUDA_API int cuOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, void* function,
+                                                              size_t (*shared_bytes_of)(int),
+                                                              size_t shared_bytes, int limit,
+                                                              unsigned) {
+  return cuOccupancyMaxPotentialBlockSize(grid, block, function, shared_bytes_of, shared_bytes,
+                                          limit);
+}
 PTXSIM_CUDA_API int cuOccupancyMaxActiveClusters(int* clusters, void* function,
                                                  const abi::DriverLaunchConfig* config) {
   return with_kernel(function, [&](Session& session, Kernel& kernel) {

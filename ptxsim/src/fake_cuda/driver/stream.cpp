@@ -77,5 +77,9 @@ PTXSIM_CUDA_API int cuGraphDestroy(void* graph) {
   return as_runtime([&] { return cudaGraphDestroy(graph); });
 }
 PTXSIM_CUDA_API int cuGraphExecDestroy(void* executable) { return cuGraphDestroy(executable); }
+PTXSIM_CUDA_API int cuStreamAttachMemAsync(void* stream, void* pointer, size_t bytes,
+                                           unsigned flags) {
+  return as_runtime([&] { return cudaStreamAttachMemAsync(stream, pointer, bytes, flags); });
+}
 
 }  // namespace ptxsim::cuda::driver

@@ -8,6 +8,14 @@ extern "C" {
 int cudaMalloc(void** pointer, size_t bytes);
 int cudaMallocManaged(void** pointer, size_t bytes, unsigned flags);
 int cudaMallocHost(void** pointer, size_t bytes);
+int cudaMallocFromPoolAsync(void** pointer, size_t bytes, void* pool, void* stream);
+int cudaStreamAttachMemAsync(void* stream, void* pointer, size_t bytes, unsigned flags);
+int cudaDeviceGetDefaultMemPool(void** pool, int device);
+int cudaMemGetDefaultMemPool(void** pool, ptxsim::cuda::abi::MemoryLocation* at, int type);
+int cudaMemGetMemPool(void** pool, ptxsim::cuda::abi::MemoryLocation* at, int type);
+int cudaMemSetMemPool(ptxsim::cuda::abi::MemoryLocation* at, int type, void* pool);
+int cudaMemPoolGetAttribute(void* pool, int attribute, void* value);
+int cudaMemPoolGetAccess(int* access, void* pool, ptxsim::cuda::abi::MemoryLocation* at);
 int cudaFree(void* pointer);
 int cudaFreeHost(void* pointer);
 int cudaHostRegister(void* pointer, size_t bytes, unsigned flags);

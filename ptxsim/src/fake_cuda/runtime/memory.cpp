@@ -221,6 +221,18 @@ PTXSIM_CUDA_API int cudaMemGetInfo(size_t* free, size_t* total) {
 }
 
 // Hints: everything is where it is needed.
+// What is attached may be seen by the stream's kernels alone, or by the host while they run: no
+// kernel runs while the host does, so that either is true already.
+PTXSIM_CUDA_API int cudaStreamAttachMemAsync(void*, void* pointer, size_t bytes, unsigned) {
+  return call([&](Session& session) {
+    Location location;
+    if (session.memory.locate(pointer, bytes, location) != kSuccess ||
+        location.allocation == nullptr || !is_managed(location.allocation->home))
+      return kInvalidValue;
+    return kSuccess;
+  });
+}
+PTXSIM_CUDA_ALIAS(cudaStreamAttachMemAsync, _ptsz);
 PTXSIM_CUDA_API int cudaMemAdvise() { return kSuccess; }
 PTXSIM_CUDA_API int cudaMemPrefetchAsync() { return kSuccess; }
 

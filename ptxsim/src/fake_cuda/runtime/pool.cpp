@@ -22,16 +22,39 @@ int give_pool(void** given) {
   });
 }
 
+// cudaMemLocationTypeDevice, cudaMemAllocationTypePinned: the one kind of pool there is.
+bool is_device_memory(const abi::MemoryLocation* location, int type) {
+  return location != nullptr && location->type == 1 && location->id == 0 && type == 1;
+}
+
+int pool_at(const char* call_name, void** given, const abi::MemoryLocation* location, int type) {
+  if (!is_device_memory(location, type)) return remember(not_modelled(call_name));
+  return give_pool(given);
+}
+
 }  // namespace
 
 PTXSIM_CUDA_API int cudaDeviceGetDefaultMemPool(void** given, int) { return give_pool(given); }
 PTXSIM_CUDA_API int cudaDeviceGetMemPool(void** given, int) { return give_pool(given); }
 PTXSIM_CUDA_API int cudaMemPoolCreate(void** given, const void*) { return give_pool(given); }
 PTXSIM_CUDA_API int cudaDeviceSetMemPool(int, void*) { return kSuccess; }
+PTXSIM_CUDA_API int cudaMemGetDefaultMemPool(void** given, abi::MemoryLocation* at, int type) {
+  return pool_at("cudaMemGetDefaultMemPool", given, at, type);
+}
+PTXSIM_CUDA_API int cudaMemGetMemPool(void** given, abi::MemoryLocation* at, int type) {
+  return pool_at("cudaMemGetMemPool", given, at, type);
+}
+PTXSIM_CUDA_API int cudaMemSetMemPool(abi::MemoryLocation* at, int type, void*) {
+  return is_device_memory(at, type) ? kSuccess : remember(not_modelled("cudaMemSetMemPool"));
+}
 PTXSIM_CUDA_API int cudaMemPoolDestroy(void*) { return kSuccess; }
 PTXSIM_CUDA_API int cudaMemPoolTrimTo(void*, size_t) { return kSuccess; }
 PTXSIM_CUDA_API int cudaMemPoolSetAttribute(void*, int, void*) { return kSuccess; }
 PTXSIM_CUDA_API int cudaMemPoolSetAccess(void*, const void*, size_t) { return kSuccess; }
+PTXSIM_CUDA_API int cudaMemPoolGetAccess(int* access, void*, abi::MemoryLocation*) {
+  *access = 3;  // cudaMemAccessFlagsProtReadWrite
+  return kSuccess;
+}
 // Reserved and used bytes are not counted: 0, as for a pool that has given all back.
 PTXSIM_CUDA_API int cudaMemPoolGetAttribute(void*, int attribute, void* value) {
   const bool is_int = attribute <= 3;  // cudaMemPoolReuse...: switches; then uint64_t

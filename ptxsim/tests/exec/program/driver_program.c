@@ -20,6 +20,14 @@ extern int cuMemFree_v2(CUdeviceptr);
 extern int cuMemcpyHtoD_v2(CUdeviceptr, const void*, size_t);
 extern int cuMemcpyDtoH_v2(void*, CUdeviceptr, size_t);
 extern int cuMemsetD32_v2(CUdeviceptr, unsigned, size_t);
+extern int cuMemAllocManaged(CUdeviceptr*, size_t, unsigned);
+extern int cuMemGetDefaultMemPool(void**, int[2], int);
+extern int cuDeviceGetDefaultMemPool(void**, int);
+extern int cuMemPoolGetAccess(int*, void*, int[2]);
+extern int cuMemAllocFromPoolAsync(CUdeviceptr*, size_t, void*, void*);
+extern int cuStreamAttachMemAsync(void*, CUdeviceptr, size_t, unsigned);
+extern int cuOccupancyMaxPotentialBlockSize(int*, int*, void*, size_t (*)(int), size_t, int);
+extern int cuOccupancyMaxActiveBlocksPerMultiprocessor(int*, void*, int, size_t);
 extern int cuLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                           unsigned, void*, void**, void**);
 extern int cuModuleLoadDataEx(void**, const void*, unsigned, const int*, void**);
@@ -113,6 +121,37 @@ static void link_and_compile(void) {
   CHECK(strstr(log, ":4:") != NULL && (size_t)values[1] == strlen(log));
 }
 
+static void pools_and_managed_memory(void) {
+  void *pool, *same;
+  int of_the_device[] = {1, 0}, access = 0;
+  CUdeviceptr values;
+  CHECK(cuMemGetDefaultMemPool(&pool, of_the_device, 1) == 0);
+  CHECK(cuDeviceGetDefaultMemPool(&same, 0) == 0 && same == pool);
+  CHECK(cuMemPoolGetAccess(&access, pool, of_the_device) == 0 && access == 3);
+  CHECK(cuMemAllocFromPoolAsync(&values, 64, pool, NULL) == 0);
+  CHECK(cuMemsetD32_v2(values, 1, 16) == 0);
+  CHECK(cuStreamAttachMemAsync(NULL, values, 0, 1) == 1); /* not managed */
+  CHECK(cuMemFree_v2(values) == 0);
+  CHECK(cuMemAllocManaged(&values, 64, 1) == 0);
+  CHECK(cuStreamAttachMemAsync(NULL, values, 0, 4) == 0);
+  CHECK(cuMemFree_v2(values) == 0);
+}
+
+/* A KiB for each thread: a block of 1024 does not fit. */
+static size_t kib_a_thread(int threads) { return (size_t)threads << 10; }
+
+static void occupancy(void* function) {
+  int grid = 0, block = 0, sms = 0, blocks = 0;
+  CHECK(cuDeviceGetAttribute(&sms, 16, 0) == 0);
+  CHECK(cuOccupancyMaxPotentialBlockSize(&grid, &block, function, NULL, 0, 0) == 0);
+  CHECK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, block, 0) == 0);
+  CHECK(block > 0 && block % 32 == 0 && block <= 1024 && grid == sms * blocks);
+  CHECK(cuOccupancyMaxPotentialBlockSize(&grid, &block, function, NULL, 0, 100) == 0);
+  CHECK(block <= 100);
+  CHECK(cuOccupancyMaxPotentialBlockSize(&grid, &block, function, kib_a_thread, 0, 0) == 0);
+  CHECK(block >= 32 && block <= 227);
+}
+
 int main(int argc, char** argv) {
   enum {
     kInvalidImage = 200,
@@ -144,6 +183,9 @@ int main(int argc, char** argv) {
   CHECK(status == 0);
   CHECK(cuModuleGetFunction(&function, module, "subtract") == kNotFound);
   CHECK(cuModuleGetFunction(&function, module, "add") == 0);
+
+  pools_and_managed_memory();
+  occupancy(function);
 
   CUdeviceptr values;
   uint32_t host[32], by = 5;

@@ -139,6 +139,13 @@ void pools() {
   CHECK_CUDA(cudaMallocFromPoolAsync(reinterpret_cast<void**>(&memory), 64, pool, nullptr));
   CHECK_CUDA(cudaMemsetAsync(memory, 0, 64, nullptr));
   CHECK_CUDA(cudaFreeAsync(memory, nullptr));
+  cudaMemLocation location = {cudaMemLocationTypeDevice, 0};
+  cudaMemPool_t same;
+  CHECK_CUDA(cudaMemGetDefaultMemPool(&same, &location, cudaMemAllocationTypePinned));
+  CHECK(same == pool);
+  CHECK_CUDA(cudaMallocManaged(&memory, 64));
+  CHECK_CUDA(cudaStreamAttachMemAsync(nullptr, memory));
+  CHECK_CUDA(cudaFree(memory));
   cudaStreamAttrValue window = {};
   CHECK_CUDA(cudaStreamSetAttribute(nullptr, cudaStreamAttributeAccessPolicyWindow, &window));
   CHECK_CUDA(cudaCtxResetPersistingL2Cache());
