@@ -24,6 +24,7 @@ class TensorMemory;  // machine/tmem.hpp
 struct NamedBarrier {
   uint32_t expected = 0;  // threads, 0: none has arrived yet
   uint32_t arrived = 0;
+  uint32_t arrived_before = 0;  // of these, by warps that have arrived again since
   uint64_t generation = 0;   // completed so far
   bool all_threads = false;  // without a count: every thread that has not exited
   bool reduces = false;      // bar.red

@@ -32,9 +32,10 @@ const std::vector<ErrorCase> kNamed = {
      kSecondWarp + "@%p1 bra SECOND;\n bar.sync 1, 64;\n ret;\nSECOND:\n bar.sync 1, 96;",
      "all arrivals of a phase must have the same count (R13)",
      {96, 1, 1}},
-    {"ArrivesAgain",
-     "bar.arrive 1, 64;\n bar.arrive 1, 64;",
-     "arrive again at barrier 1 before its phase has completed; 32 of 64 threads have arrived",
+    {"ArrivesAgainBeforeItsWarp",
+     "setp.gt.u32 %p1, %r0, 15;\n @%p1 bra OTHERS;\n barrier.arrive 1, 64;\n"
+     "barrier.arrive 1, 64;\nOTHERS:\n barrier.arrive 1, 64;",
+     "arrive again at barrier 1 before the others of their warp; 0 of 64 threads have arrived",
      {32 * 2, 1, 1}},
     {"ReducesAndSyncs",
      kSecondWarp + "@%p1 bra SECOND;\n bar.sync 1;\n ret;\nSECOND:\n setp.eq.u32 %p2, %r0, 0;\n"
