@@ -91,6 +91,15 @@ std::string ending_text(int status) {
   return fmt::format("; the program's exit status is {}", status);
 }
 
+void print_times(std::ostream& out, const ExecKernel& kernel) {
+  const auto launches = static_cast<double>(kernel.timed);
+  const ExecTimes& times = kernel.times;
+  out << fmt::format("; {:.2f} us each, an estimate", times.all / launches);
+  if (times.high > 0)
+    out << fmt::format(" ({:.2f} to {:.2f})", times.low / launches, times.high / launches);
+  out << fmt::format(", {:.2f} of them launch gap", times.gap / launches);
+}
+
 void print_text(std::ostream& out, const ExecArgs& args, const ExecReport& report, int status) {
   uint64_t launches = 0, instructions = 0, repeated = 0, left_out = 0;
   for (const auto& [name, kernel] : report.kernels) {
@@ -112,9 +121,7 @@ void print_text(std::ostream& out, const ExecArgs& args, const ExecReport& repor
     if (!args.verbose && !args.time) break;
     out << fmt::format("  {} times {}: {}", kernel.launches, printable(name, kLongestLine),
                        kernel.shape);
-    if (kernel.timed > 0)
-      out << fmt::format("; {:.2f} us each, an estimate",
-                         kernel.microseconds / static_cast<double>(kernel.timed));
+    if (kernel.timed > 0) print_times(out, kernel);
     out << "\n";
   }
   for (const ExecFinding& finding : report.findings) {
@@ -161,7 +168,14 @@ void print_json(std::ostream& out, const ExecArgs& args, const ExecReport& repor
     for (const auto& [name, kernel] : report.kernels) {
       Json& of_kernel = all["kernels"][i++];
       of_kernel["timed"] = kernel.timed;
-      of_kernel["microseconds"] = kernel.microseconds;
+      of_kernel["microseconds"] = kernel.times.all;
+      of_kernel["gap_microseconds"] = kernel.times.gap;
+      of_kernel["power_microseconds"] = kernel.times.power;
+      of_kernel["longest"] = kernel.longest;
+      if (kernel.times.high > 0) {
+        of_kernel["low_microseconds"] = kernel.times.low;
+        of_kernel["high_microseconds"] = kernel.times.high;
+      }
     }
   }
   for (const ExecFinding& finding : report.findings) all["findings"].push_back(to_json(finding));
@@ -228,8 +242,9 @@ void add_exec_options(CLI::App& app, ExecArgs& args) {
   add_findings_options(app, args);
   app.add_flag("--strict", args.strict,
                "Warnings, leaks among them, and advisories count as errors");
-  app.add_flag("--time", args.time,
-               "Estimate each launch, as `ptxsim time` does of its first cluster");
+  app.add_flag(
+      "--time", args.time,
+      "Estimate each launch, as `ptxsim time` does of its first cluster, or of those of --sample");
   app.add_flag("--verbose", args.verbose, "Print kernels and advisories");
   app.add_flag("--json", args.json, "Print the report as JSON");
   app.add_option("--report", args.report_file, "Write the report to this file; default: stderr");

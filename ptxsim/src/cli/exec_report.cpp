@@ -90,8 +90,12 @@ void add_launch(ExecReport& report, const Json& record,
   kernel.warp_instructions += record.at("warp_instructions").get<uint64_t>();
   kernel.clusters_left_out += record.value("clusters_left_out", uint64_t{0});
   if (record.contains("microseconds")) {
-    ++kernel.timed;
-    kernel.microseconds += record.at("microseconds").get<double>();
+    if (kernel.timed++ == 0) kernel.longest = record.value("longest", "");
+    kernel.times.all += record.at("microseconds").get<double>();
+    kernel.times.gap += record.value("gap_microseconds", 0.0);
+    kernel.times.power += record.value("power_microseconds", 0.0);
+    kernel.times.low += record.value("low_microseconds", 0.0);
+    kernel.times.high += record.value("high_microseconds", 0.0);
   }
   if (record.contains("error")) {
     const Json& error = record.at("error");

@@ -18,13 +18,21 @@ struct ExecFinding {
   Finding finding;       // for other tools
 };
 
+// us, summed over launches.
+struct ExecTimes {
+  double all = 0;
+  double gap = 0, power = 0;  // of these, before the launch, and for the GPU's power limit
+  double low = 0, high = 0;   // 90 % of the draws; 0: only the first cluster was recorded
+};
+
 struct ExecKernel {
   uint64_t launches = 0, warp_instructions = 0;
   uint64_t repeated = 0;  // launches that were not run, as others had the same arguments
   uint64_t clusters_left_out = 0;
-  uint64_t timed = 0;       // of the launches
-  double microseconds = 0;  // of these, by the clock
-  std::string shape;        // of the first launch
+  uint64_t timed = 0;   // of the launches
+  ExecTimes times;      // of these, by the clock
+  std::string shape;    // of the first launch
+  std::string longest;  // on its critical path
 };
 
 // A launch that had not ended when its process did.

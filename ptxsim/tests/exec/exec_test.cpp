@@ -85,6 +85,13 @@ TEST_F(Exec, LaunchesAreTimed) {
   const double each = kernel.at("microseconds").get<double>() / kernel.at("timed").get<double>();
   EXPECT_GT(each, 2.1);
   EXPECT_LT(each, 10);
+  EXPECT_FALSE(kernel.contains("low_microseconds"));
+  start({"exec", "--time", "--sample", "3", "--json", "--report", "t.json", "--",
+         PTXSIM_DRIVER_PROGRAM});
+  const auto sampled = nlohmann::json::parse(read("t.json")).at("kernels").at(0);
+  EXPECT_LT(sampled.at("low_microseconds"), sampled.at("microseconds"));
+  EXPECT_GT(sampled.at("high_microseconds"), sampled.at("microseconds"));
+  EXPECT_LT(sampled.at("gap_microseconds"), sampled.at("low_microseconds"));
   EXPECT_TRUE(
       contains(start({"exec", "--time", "--device", "gb10", "--", PTXSIM_DRIVER_PROGRAM}).err,
                " us each, an estimate"));
