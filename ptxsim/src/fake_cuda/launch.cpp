@@ -174,14 +174,29 @@ void Session::touched(const char* call, const std::vector<MemoryRange>& writes,
   trail->accesses.push_back(call);
   add_ranges(memory, writes, trail->writes);
   add_ranges(memory, reads, trail->reads);
-  if (!trail->writes.empty()) launched_.clear();
+  if (launched_saw(trail->writes)) forget_launched();
   const std::vector<Report> reports = streams.touched(trail);
   if (!reports.empty()) recorder.found(call, reports);
 }
 
-// Whether such a launch has been run since a copy, a fill or an allocation; from now on it has.
+void Session::forget_launched() {
+  launched_.clear();
+  trails_of_launched_.clear();
+}
+
+// Benchmarks fill a buffer of their own before each launch, so that L2 holds nothing else.
+bool Session::launched_saw(const GridTrail::Ranges& writes) const {
+  return std::ranges::any_of(trails_of_launched_, [&](const auto& trail) {
+    return std::ranges::any_of(writes, [&](const GridTrail::Range& range) {
+      return trail == nullptr || find_overlap(trail->writes, range.begin, range.end) != nullptr ||
+             find_overlap(trail->reads, range.begin, range.end) != nullptr;
+    });
+  });
+}
+
+// Whether such a launch has been run since its memory changed, or an allocation; from now on it has.
 bool Session::has_run(const LaunchRequest& request) {
-  if (changes_of_launched_ != memory.changes()) launched_.clear();
+  if (changes_of_launched_ != memory.changes()) forget_launched();
   changes_of_launched_ = memory.changes();
   std::string key = fmt::format("{} {} {} {} {} ", static_cast<const void*>(request.kernel),
                                 text_of(request.grid), text_of(request.block),
@@ -235,6 +250,8 @@ Status Session::launch(const LaunchRequest& request, GridChain& chain) {
   const std::optional<LaunchEstimate> told =
       clock && !result.error ? clock->estimate(*program, launch, memory.global()) : std::nullopt;
   if (result.trail) result.trail->kernel = demangled(kernel.entry->name);
+  // The trail of a sample leaves out what others touch.
+  if (settings.once) trails_of_launched_.push_back(options.sample == 0 ? result.trail : nullptr);
   chain.add(result.trail, launch.earlier_grids);
   for (Report& report : streams.touched(result.trail)) result.reports.add(std::move(report));
   if (request.cooperative) memory.global().remove(kGridWorkspace);

@@ -87,12 +87,17 @@ class Session {
   Status refuse_launch(const LaunchRequest& request, Status status,
                        const std::string& message) const;
   bool has_run(const LaunchRequest& request);
+  void forget_launched();
+  bool launched_saw(const GridTrail::Ranges& writes) const;
 
   std::map<LoadedModule*, std::unique_ptr<LoadedModule>> modules_;
   std::vector<LoadedModule*> substitutes_;  // of settings.substitutes, from the first use on
   uint32_t num_modules_ = 0;                // that were ever loaded
   const LoadedModule* last_launched_ = nullptr;
-  std::set<std::string> launched_;    // with settings.once: what has been run since memory changed
+  // With settings.once: what has been run since its memory changed, and what it touched; nullptr
+  // among that: not known, and so any.
+  std::set<std::string> launched_;
+  std::vector<std::shared_ptr<const GridTrail>> trails_of_launched_;
   uint64_t changes_of_launched_ = 0;  // DeviceMemory::changes() then
 };
 

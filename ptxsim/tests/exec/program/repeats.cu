@@ -9,7 +9,8 @@ __global__ void count_up(int* values) { values[blockIdx.x * kThreads + threadIdx
 
 }  // namespace
 
-// Prints what came of 20 launches, a fill, 3 launches and an allocation with 2 more.
+// Prints what came of 20 launches, a fill, 3 launches and an allocation with 2 more; and then of
+// one more behind a fill of memory that no kernel has touched.
 void repeats() {
   int *values = nullptr, *other = nullptr, host[2];
   CHECK_CUDA(cudaMalloc(&values, kValues * sizeof(int)));
@@ -26,6 +27,10 @@ void repeats() {
   launch(3);
   CHECK_CUDA(cudaMalloc(&other, 16));
   launch(2);
+  CHECK_CUDA(cudaMemcpy(host, values, sizeof(int), cudaMemcpyDeviceToHost));
+  std::printf("%d\n", host[0]);
+  CHECK_CUDA(cudaMemset(other, 0, 16));
+  launch(1);
   CHECK_CUDA(cudaMemcpy(host, values, sizeof(int), cudaMemcpyDeviceToHost));
   std::printf("%d\n", host[0]);
   CHECK_CUDA(cudaFree(values));
