@@ -229,7 +229,7 @@ def time(
 ) -> Time:
     """Estimates how long a launch takes on a GPU (docs/clock.md): not a measurement.
 
-    gpu: a100, b200, gb10, h100, h200, l40s, rtx4090, rtx5090, or a file of parameters. warm: L2 holds what it can of the buffers.
+    gpu: a100, b200, gb10, gb300, h100, h200, l40s, rtx4090, rtx5090, or a file of parameters. warm: L2 holds what it can of the buffers.
     graph: launches of a graph, not of a stream. The other arguments, and what is raised: as `run` has them; a kernel that faults
     raises InputError.
     """

@@ -199,6 +199,7 @@ LaunchWork work_of(const Description& d) {
   launch.dependent_launch = d.dependent_launch;
   launch.other_us = d.other_us;
   launch.is_narrow = d.bits == 4;
+  launch.footprint_bytes = d.unique_bytes;
   return launch;
 }
 
