@@ -1,5 +1,6 @@
 # Installation: public headers, the library ptxsim::ptxsim, the command with lib/ptxsim, which `ptxsim exec` looks for
-# beside it, the CMake package and the documents. All of it may be moved afterwards: no file holds the prefix.
+# beside it, the CMake package, the schema of reports and the documents. All of it may be moved afterwards: no file holds
+# the prefix.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -8,6 +9,7 @@ function(ptxsim_install)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ptxsim DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
   install(FILES ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+  install(FILES ${PROJECT_SOURCE_DIR}/schema/reports.json DESTINATION ${CMAKE_INSTALL_DATADIR}/ptxsim/schema)
   install(TARGETS ptxsim_static EXPORT ptxsimTargets DESTINATION ${CMAKE_INSTALL_LIBDIR}
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(EXPORT ptxsimTargets NAMESPACE ptxsim:: DESTINATION ${package_dir})

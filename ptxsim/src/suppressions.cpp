@@ -19,10 +19,14 @@ std::string as_cpp(const std::string& name) {
 
 }  // namespace
 
+std::string kernel_as_cpp(const std::string& entry) {
+  const std::string name = as_cpp(entry);
+  return name.starts_with("void ") ? name.substr(5) : name;  // what templates return
+}
+
 bool names_kernel(const std::string& pattern, const std::string& entry) {
   if (pattern.empty() || pattern == entry) return true;
-  std::string name = as_cpp(entry);
-  if (name.starts_with("void ")) name = name.substr(5);  // what templates return
+  const std::string name = kernel_as_cpp(entry);
   return name.starts_with(pattern) && (name.size() == pattern.size() ||
                                        name[pattern.size()] == '(' || name[pattern.size()] == '<');
 }

@@ -16,8 +16,11 @@ struct Suppression {
   std::string file;  // of the finding's source or PTX line, or the end of its path; empty: any, and
   int line = 0;      // in it
   std::string reason;
+  bool is_of_baseline = false;  // a finding that is gone is then a stale entry
 };
 
+// The entry as C++ writes it, with its parameters.
+std::string kernel_as_cpp(const std::string& entry);
 // Whether `pattern` names this entry.
 bool names_kernel(const std::string& pattern, const std::string& entry);
 // Whether `file` is `path` or the end of it, from a folder on.

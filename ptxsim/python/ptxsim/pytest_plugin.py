@@ -3,7 +3,7 @@
     @pytest.mark.ptxsim                            # or ptxsim(device="b200", strict=True)
     def test_kernel(): ...
 
-``--ptxsim-baseline FILE``: findings that are known, a list as `--suppress` has it (docs/command.md); only others fail.
+``--ptxsim-baseline FILE``: findings that are known, as `exec --baseline` has them (docs/command.md); only others fail.
 ``--ptxsim-write-baseline FILE``: writes those of this run there.
 """
 
@@ -37,14 +37,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _report(item: pytest.Item, mark: pytest.Mark, folder: pathlib.Path) -> dict[str, Any]:
     """What `exec` says of the test, run in a process of its own."""
-    cache, report = folder / "cache", folder / "report.json"
-    cache.mkdir()
-    arguments = [str(command()), "exec", "--device", mark.kwargs.get("device", "h100"), "--ptx", str(cache), "--json"]
-    arguments += ["--report", str(report)] + ["--strict"] * bool(mark.kwargs.get("strict"))
-    if baseline := item.config.getoption("--ptxsim-baseline"):
-        arguments += ["--suppress", str(pathlib.Path(baseline).resolve())]
+    cache, kept, report, known = (folder / name for name in ("cache", "kept", "report.json", "known.json"))
+    cache.mkdir(), kept.mkdir()
+    arguments = [str(command()), "exec", "--device", mark.kwargs.get("device", "h100"), "--json", "--report", str(report)]
+    arguments += ["--ptx", str(cache), "--ptx", str(kept)] + ["--strict"] * bool(mark.kwargs.get("strict"))
+    if item.config.getoption("--ptxsim-write-baseline"):
+        arguments += ["--write-baseline", str(known)]
+    elif baseline := item.config.getoption("--ptxsim-baseline"):
+        arguments += ["--baseline", str(pathlib.Path(baseline).resolve())]
     library = command().resolve().parent.parent / "lib" / "ptxsim"
     environment = os.environ | {_INSIDE: "1", "TRITON_CACHE_DIR": str(cache), "TRITON_LIBCUDA_PATH": str(library)}
+    # CuTe DSL writes the PTX of what it compiles, with the lines of the source, and takes nothing from an earlier run.
+    environment |= {"CUTE_DSL_KEEP": "ptx,cubin", "CUTE_DSL_DUMP_DIR": str(kept), "CUTE_DSL_LINEINFO": "1"}
+    environment |= {"CUTE_DSL_CACHE_DIR": str(folder / "cute")}
     # The same test, whatever folder pytest takes for its root.
     test = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     test += ["--rootdir", str(item.config.rootpath), "::".join([str(item.path), *item.nodeid.split("::")[1:]])]
@@ -60,21 +65,10 @@ def _report(item: pytest.Item, mark: pytest.Mark, folder: pathlib.Path) -> dict[
     if not report.exists():
         pytest.fail(done.stdout, pytrace=False)
     told: dict[str, Any] = json.loads(report.read_text())
-    told["output"], told["exit"] = done.stdout, done.returncode
+    told["output"] = done.stdout
+    if known.exists():
+        _KNOWN.extend(entry for entry in json.loads(known.read_text()) if entry not in _KNOWN)
     return told
-
-
-def _note(finding: dict[str, Any]) -> None:
-    """The finding as an entry of a baseline."""
-    place = finding.get("place") or {}
-    source = place.get("source") and f"{place['source']}:{place['source_line']}"
-    entry = {
-        "rule": finding["rule"],
-        **({"kernel": finding["kernel"]} if finding.get("kernel") else {}),
-        **({"source": source} if source else {}),
-    }
-    if finding["severity"] == "error" and len(entry) > 1 and entry not in _KNOWN:
-        _KNOWN.append(entry)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -85,8 +79,6 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     with tempfile.TemporaryDirectory(prefix="ptxsim-") as name:
         told = _report(pyfuncitem, mark, pathlib.Path(name))
     findings = told.get("findings", [])
-    for finding in findings:
-        _note(finding)
     bad = [f for f in findings if f["severity"] == "error" or mark.kwargs.get("strict")]
     if bad:
         pytest.fail("\n\n".join(finding["text"] for finding in bad), pytrace=False)
@@ -97,7 +89,14 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     file = session.config.getoption("--ptxsim-write-baseline")
-    if file and not os.environ.get(_INSIDE):
-        pathlib.Path(file).write_text(
-            json.dumps([dict(entry, reason="known when the baseline was written") for entry in _KNOWN], indent=1) + "\n"
-        )
+    if hasattr(session.config, "workeroutput"):  # of pytest-xdist: the first process writes
+        session.config.workeroutput["ptxsim"] = _KNOWN
+    elif file and not os.environ.get(_INSIDE):
+        pathlib.Path(file).write_text(json.dumps(_KNOWN, indent=1) + "\n")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    for entry in getattr(node, "workeroutput", {}).get("ptxsim", []):
+        if entry not in _KNOWN:
+            _KNOWN.append(entry)

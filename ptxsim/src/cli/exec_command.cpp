@@ -12,9 +12,11 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "cli/baseline.hpp"
 #include "cli/exec_report.hpp"
 #include "cli/loaded.hpp"
 #include "cli/program_process.hpp"
+#include "cli/reports_version.hpp"
 #include "fake_cuda/device_model.hpp"
 #include "fake_cuda/settings.hpp"
 #include "printable.hpp"
@@ -152,9 +154,13 @@ Json to_json(const ExecFinding& f) {
 }
 
 void print_json(std::ostream& out, const ExecArgs& args, const ExecReport& report, int status) {
-  Json all{{"device", args.device},      {"status", status},
-           {"ended", report.ended},      {"highest_memory", report.highest_memory},
-           {"kernels", Json::array()},   {"findings", Json::array()},
+  Json all{{"schema", kReportsVersion},
+           {"device", args.device},
+           {"status", status},
+           {"ended", report.ended},
+           {"highest_memory", report.highest_memory},
+           {"kernels", Json::array()},
+           {"findings", Json::array()},
            {"suppressed", Json::array()}};
   for (const auto& [name, kernel] : report.kernels)
     all["kernels"].push_back(Json{{"name", name},
@@ -195,6 +201,7 @@ FindingsOfRun findings_of(const ExecArgs& args, const ExecReport& report, int st
                             "",
                             "",
                             {},
+                            "",
                             1,
                             std::nullopt});
   return run;
@@ -212,8 +219,9 @@ int print_report(const ExecArgs& args, const ExecReport& report, int status,
   if (!out.flush())
     return print_error(refusal(fmt::format("--report: cannot write '{}'", args.report_file)));
   for (const std::string& line : unused) std::cerr << line << "\n";
-  if (const auto failed = write_findings(args, {findings_of(args, report, status)}))
-    return print_error(*failed);
+  const std::vector<FindingsOfRun> findings{findings_of(args, report, status)};
+  if (const auto failed = write_findings(args, findings)) return print_error(*failed);
+  if (const auto failed = write_baseline(args, findings, args.strict)) return print_error(*failed);
   if (status != 0) return status;
   const bool strictly = args.strict && !(report.findings.empty() && unused.empty());
   return report.count("error") != 0 || strictly ? 1 : 0;

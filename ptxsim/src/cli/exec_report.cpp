@@ -37,7 +37,7 @@ void add(std::vector<ExecFinding>& findings, const std::string& text, Finding fi
 void add(ExecReport& report, const char* rule, const std::string& severity, const std::string& text,
          const std::string& kernel = "") {
   add(report.findings, text,
-      {rule, severity, text.substr(0, text.find('\n')), "", kernel, {}, 1, std::nullopt});
+      {rule, severity, text.substr(0, text.find('\n')), "", kernel, "", {}, 1, std::nullopt});
 }
 
 Place place_of(const Json& at) {

@@ -136,6 +136,12 @@ std::string test_of(const FindingsOfRun& run, const Finding& finding) {
 void add_findings_options(CLI::App& app, FindingsArgs& args) {
   app.add_option("--suppress", args.suppress_file,
                  "JSON: findings that are known, by rule, kernel, source line and reason");
+  CLI::Option* known =
+      app.add_option("--baseline", args.baseline_file,
+                     "What --write-baseline wrote: only findings that are not in it fail");
+  app.add_option("--write-baseline", args.new_baseline_file,
+                 "Write the findings that fail to this file, for --baseline")
+      ->excludes(known);
   app.add_option("--sarif", args.sarif_file, "Write findings to this file as SARIF 2.1.0");
   app.add_option("--junit", args.junit_file, "Write findings to this file as JUnit's XML");
 }
@@ -146,24 +152,40 @@ Finding finding_of(const Report& report) {
           report.message,
           details_of(report),
           report.kernel,
+          report.kernel,
           report.place,
           report.count,
           std::nullopt};
 }
 
 Result<std::vector<Suppression>> load_suppressions(const FindingsArgs& args) {
-  if (args.suppress_file.empty()) return std::vector<Suppression>();
-  Result<std::string> text = read_text(args.suppress_file);
-  if (!text.ok()) return text.error();
-  return parse_suppressions(*text, args.suppress_file);
+  std::vector<Suppression> all;
+  for (const std::string* file : {&args.suppress_file, &args.baseline_file}) {
+    if (file->empty()) continue;
+    Result<std::string> text = read_text(*file);
+    if (!text.ok()) return text.error();
+    Result<std::vector<Suppression>> listed = parse_suppressions(*text, *file);
+    if (!listed.ok()) return listed.error();
+    for (Suppression& suppression : *listed) {
+      suppression.is_of_baseline = file == &args.baseline_file;
+      all.push_back(std::move(suppression));
+    }
+  }
+  return all;
 }
 
 std::vector<std::string> unused_suppressions(const std::vector<Suppression>& all,
                                              const std::vector<bool>& used) {
   std::vector<std::string> lines;
+  size_t first_of_baseline = 0;
+  while (first_of_baseline < all.size() && !all[first_of_baseline].is_of_baseline)
+    ++first_of_baseline;
   for (size_t i = 0; i < all.size(); ++i) {
     if (i < used.size() && used[i]) continue;
-    std::string line = fmt::format("warning: unused suppression [{}]: R{}", i, all[i].rule);
+    std::string line = all[i].is_of_baseline
+                           ? fmt::format("warning: stale baseline entry [{}]: R{}",
+                                         i - first_of_baseline, all[i].rule)
+                           : fmt::format("warning: unused suppression [{}]: R{}", i, all[i].rule);
     if (!all[i].kernel.empty()) line += ", kernel " + printable(all[i].kernel, kLongestName);
     if (!all[i].file.empty())
       line += fmt::format(", {}:{}", printable(all[i].file, kLongestPath), all[i].line);

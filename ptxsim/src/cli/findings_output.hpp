@@ -13,7 +13,7 @@
 namespace ptxsim::cli {
 
 struct FindingsArgs {
-  std::string suppress_file, sarif_file, junit_file;
+  std::string suppress_file, baseline_file, new_baseline_file, sarif_file, junit_file;
 };
 void add_findings_options(CLI::App& app, FindingsArgs& args);
 
@@ -25,7 +25,8 @@ struct Finding {
   std::string message;   // in one line
   std::string details;   // who, the earlier access, what is missing, how to mend it; may be empty
   std::string kernel;
-  Place place;  // ptx_line 0: none
+  std::string entry;  // of it, as suppressions name it; empty: what has no rule
+  Place place;        // ptx_line 0: none
   uint64_t count = 1;
   std::optional<std::string> suppressed;  // the reason
 };
@@ -37,9 +38,10 @@ struct FindingsOfRun {
 
 Finding finding_of(const Report& report);
 
-// Empty when no file is given.
+// Those of --suppress, then those of --baseline; empty when no file is given.
 Result<std::vector<Suppression>> load_suppressions(const FindingsArgs& args);
-// Lines for the user about entries that no run had a finding for: "unused suppression ...".
+// Lines for the user about entries that no run had a finding for: "unused suppression ...", "stale
+// baseline entry ...".
 std::vector<std::string> unused_suppressions(const std::vector<Suppression>& all,
                                              const std::vector<bool>& used);
 

@@ -8,7 +8,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/baseline.hpp"
 #include "cli/loaded.hpp"
+#include "cli/reports_version.hpp"
 #include "cli/stop_signal.hpp"
 #include "printable.hpp"
 #include "trace/folded_reports.hpp"
@@ -63,9 +65,13 @@ Json to_json(const Printed& printed) {
 
 Json to_json(const CaseResult& result, const Program& program, Schedule schedule, uint64_t seed,
              const std::vector<Suppression>& suppressions) {
-  Json j{{"schedule", name_of(schedule)},       {"seed", seed},
-         {"passed", result.mismatches.empty()}, {"stats", to_json(result.run.stats)},
-         {"mismatches", result.mismatches},     {"reports", Json::array()},
+  Json j{{"schema", kReportsVersion},
+         {"schedule", name_of(schedule)},
+         {"seed", seed},
+         {"passed", result.mismatches.empty()},
+         {"stats", to_json(result.run.stats)},
+         {"mismatches", result.mismatches},
+         {"reports", Json::array()},
          {"suppressed", Json::array()}};
   if (result.run.error)
     j["error"] = Json{{"kind", name_of(result.run.error->kind)},
@@ -230,9 +236,17 @@ FindingsOfRun findings_of(const CaseResult& result, const Program& program, Sche
   for (const std::string& mismatch : result.mismatches) {
     const Place place = result.run.error ? result.run.error->place : Place{};
     run.findings.push_back(
-        {"run", "error", mismatch, "", program.entry->name, place, 1, std::nullopt});
+        {"run", "error", mismatch, "", program.entry->name, "", place, 1, std::nullopt});
   }
   return run;
+}
+
+// What a case expects fails no run, and the run would fail without it.
+void drop_expected(const Case& description, std::vector<FindingsOfRun>& runs) {
+  for (int rule : description.expect_reports.value_or(std::vector<int>{}))
+    for (FindingsOfRun& run : runs)
+      std::erase_if(run.findings,
+                    [&](const Finding& f) { return f.rule == fmt::format("R{}", rule); });
 }
 
 Options options_of(const RunArgs& args, Schedule schedule, uint64_t seed,
@@ -325,6 +339,8 @@ int run_command(const RunArgs& args) {
   if (args.strict && !unused.empty() && code == 0) code = 1;
   if (!std::cout.flush()) return print_error({ErrorKind::kInput, "cannot write the results", {}});
   if (const auto failed = write_findings(args, findings)) return print_error(*failed);
+  drop_expected(loaded->description, findings);
+  if (const auto failed = write_baseline(args, findings, args.strict)) return print_error(*failed);
   const int dumped = write_dumps(*dumps, last);
   return dumped != 0 ? dumped : code;
 }

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/reports_version.hpp"
 #include "printable.hpp"
 
 namespace ptxsim::cli {
@@ -93,7 +94,10 @@ std::string report_text(const timing::GpuParameters& gpu,
 }
 
 std::string json_text(const timing::GpuParameters& gpu, const std::vector<TimedLaunch>& launches) {
-  OrderedJson all{{"gpu", gpu.name}, {"kind", "estimate"}, {"launches", OrderedJson::array()}};
+  OrderedJson all{{"schema", kReportsVersion},
+                  {"gpu", gpu.name},
+                  {"kind", "estimate"},
+                  {"launches", OrderedJson::array()}};
   for (const TimedLaunch& t : launches) all["launches"].push_back(json_of(t));
   return all.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }

@@ -16,6 +16,8 @@ prefix=$work/prefix
 if grep -rIl "$work/first" "$prefix"; then fail "these files hold the prefix that was installed to"; fi
 [[ -f $prefix/share/doc/ptxsim/README.md && -f $prefix/share/doc/ptxsim/docs/guide.md ]] || fail "no documents"
 
+[[ -f $prefix/share/ptxsim/schema/reports.json ]] || fail "no schema of reports"
+
 # The CMake package.
 if ! { "$cmake" -S "$here" -B "$work/user" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" &&
   "$cmake" --build "$work/user"; } >"$work/log" 2>&1; then
