@@ -17,7 +17,10 @@ def check(status: int, what: str) -> None:
 @functools.cache
 def cuda() -> Any:
     """libcuda's stand-in, with the first GPU's context."""
-    library = ctypes.CDLL("libcuda.so.1")
+    try:
+        library = ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        raise RuntimeError(f"{error}; a test needs the mark `ptxsim`, and a program `ptxsim exec`") from None
     check(library.cuInit(0), "cuInit")
     device, context = ctypes.c_int(), ctypes.c_void_p()
     check(library.cuDevicePrimaryCtxRetain(ctypes.byref(context), device), "cuDevicePrimaryCtxRetain")
