@@ -38,7 +38,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def _report(item: pytest.Item, mark: pytest.Mark, folder: pathlib.Path) -> dict[str, Any]:
     """What `exec` says of the test, run in a process of its own."""
     cache, kept, report, known = (folder / name for name in ("cache", "kept", "report.json", "known.json"))
-    cache.mkdir(), kept.mkdir()
+    for made in (cache, kept):
+        made.mkdir()
     arguments = [str(command()), "exec", "--device", mark.kwargs.get("device", "h100"), "--json", "--report", str(report)]
     arguments += ["--ptx", str(cache), "--ptx", str(kept)] + ["--strict"] * bool(mark.kwargs.get("strict"))
     if item.config.getoption("--ptxsim-write-baseline"):
