@@ -1,5 +1,6 @@
 #include "fake_cuda/launch_clock.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "machine/cta.hpp"
@@ -8,7 +9,15 @@
 namespace ptxsim::cuda {
 namespace {
 
-constexpr uint32_t kDraws = 200;  // as `ptxsim time` has it
+// As `ptxsim time` has it, but for launches of so many pieces of work that it would take a minute.
+constexpr uint32_t kDraws = 200, kFewestDraws = 20;
+constexpr size_t kPiecesOfAllDraws = 20'000'000;
+
+uint32_t draws_of(const timing::LaunchWork& work) {
+  size_t pieces = 1;
+  for (const timing::TileClass& c : work.classes) pieces += c.work.pieces.size();
+  return std::clamp(static_cast<uint32_t>(kPiecesOfAllDraws / pieces), kFewestDraws, kDraws);
+}
 
 }  // namespace
 
@@ -42,7 +51,7 @@ std::optional<LaunchEstimate> LaunchClock::estimate(const Program& program, cons
   LaunchEstimate told{timing::time_of(work, gpu_.values()), {}, {}};
   const timing::Work& slowest = work.classes[told.time.slowest].work;
   told.path = timing::shares_of(timing::critical_path(slowest, told.time.timeline));
-  if (all_that_run_) told.interval = timing::interval_of(work, gpu_, kDraws, 1);
+  if (all_that_run_) told.interval = timing::interval_of(work, gpu_, draws_of(work), 1);
   return told;
 }
 

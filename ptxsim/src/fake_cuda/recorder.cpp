@@ -102,7 +102,8 @@ void Recorder::launched(const std::string& kernel, const Launch& launch, const R
     record["microseconds"] = told->time.total;
     record["gap_microseconds"] = told->time.gap;
     record["power_microseconds"] = told->time.power;
-    if (!told->path.empty()) record["longest"] = told->path.front().label;
+    for (const timing::Share& share : told->path)
+      record["critical_path"].push_back(Json{{"what", share.label}, {"us", share.us}});
   }
   if (told && told->interval) {
     record["low_microseconds"] = told->interval->low;

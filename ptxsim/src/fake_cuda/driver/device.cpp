@@ -94,6 +94,16 @@ PTXSIM_CUDA_API int cuCtxCreate_v4(void** handle, void*, unsigned, int device) {
 PTXSIM_CUDA_API int cuCtxDestroy(void*) { return kSuccess; }
 PTXSIM_CUDA_ALIAS(cuCtxDestroy, _v2);
 PTXSIM_CUDA_API int cuCtxGetCurrent(void** handle) { return give_context(handle); }
+// Every stream belongs to the one context.
+PTXSIM_CUDA_API int cuStreamGetCtx(void*, void** handle) { return give_context(handle); }
+PTXSIM_CUDA_API int cuStreamGetCtx_v2(void*, void** handle, void** green) {
+  if (green != nullptr) *green = nullptr;
+  return give_context(handle);
+}
+PTXSIM_CUDA_API int cuStreamGetDevice(void*, int* device) {
+  *device = 0;
+  return kSuccess;
+}
 PTXSIM_CUDA_API int cuCtxSetCurrent(void*) { return kSuccess; }
 PTXSIM_CUDA_API int cuCtxPushCurrent(void*) { return kSuccess; }
 PTXSIM_CUDA_ALIAS(cuCtxPushCurrent, _v2);

@@ -12,7 +12,8 @@ PTXSIM_CUDA_API int cudaStreamEndCapture(void* stream, void** graph) {
   return call([&](Session& session) {
     Graph* made = nullptr;
     const Status status = session.streams.end_capture(stream, made);
-    *graph = made;
+    // A program that captures into a graph that it has need not ask for it.
+    if (graph != nullptr) *graph = made;
     return status;
   });
 }

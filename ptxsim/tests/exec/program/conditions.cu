@@ -91,6 +91,12 @@ void check_loop(int* values, cudaStream_t stream) {
   count_down<<<1, 1, 0, stream>>>(loop, values);
   CHECK_CUDA(cudaStreamEndCapture(stream, &filled));
   CHECK(filled == body);
+  cudaGraph_t own;
+  CHECK_CUDA(cudaGraphCreate(&own, 0));
+  CHECK_CUDA(
+      cudaStreamBeginCaptureToGraph(stream, own, nullptr, nullptr, 0, cudaStreamCaptureModeGlobal));
+  CHECK_CUDA(cudaStreamEndCapture(stream, nullptr));
+  CHECK_CUDA(cudaGraphDestroy(own));
   size_t count = 0;
   CHECK_CUDA(cudaGraphGetNodes(body, nullptr, &count));
   CHECK(count == 2);

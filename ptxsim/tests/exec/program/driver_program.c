@@ -12,6 +12,9 @@ extern int cuDeviceGetAttribute(int*, int, int);
 extern int cuDevicePrimaryCtxRetain(void**, int);
 extern int cuCtxSetCurrent(void*);
 extern int cuCtxSynchronize(void);
+extern int cuCtxGetCurrent(void**);
+extern int cuStreamGetCtx(void*, void**);
+extern int cuStreamGetDevice(void*, int*);
 extern int cuModuleLoadData(void**, const void*);
 extern int cuModuleGetFunction(void**, void*, const char*);
 extern int cuModuleUnload(void*);
@@ -184,6 +187,11 @@ int main(int argc, char** argv) {
   CHECK(cuModuleGetFunction(&function, module, "subtract") == kNotFound);
   CHECK(cuModuleGetFunction(&function, module, "add") == 0);
 
+  void *current, *of_stream;
+  int device_of_stream = -1;
+  CHECK(cuCtxGetCurrent(&current) == 0 && current == context);
+  CHECK(cuStreamGetCtx(NULL, &of_stream) == 0 && of_stream == context);
+  CHECK(cuStreamGetDevice(NULL, &device_of_stream) == 0 && device_of_stream == device);
   pools_and_managed_memory();
   occupancy(function);
 
