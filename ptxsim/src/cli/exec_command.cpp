@@ -177,7 +177,8 @@ void print_json(std::ostream& out, const ExecArgs& args, const ExecReport& repor
       of_kernel["microseconds"] = kernel.times.all;
       of_kernel["gap_microseconds"] = kernel.times.gap;
       of_kernel["power_microseconds"] = kernel.times.power;
-      of_kernel["longest"] = kernel.longest;
+      for (const auto& [what, us] : kernel.critical_path)
+        of_kernel["critical_path"].push_back(Json{{"what", what}, {"us", us}});
       if (kernel.times.high > 0) {
         of_kernel["low_microseconds"] = kernel.times.low;
         of_kernel["high_microseconds"] = kernel.times.high;
@@ -200,8 +201,8 @@ FindingsOfRun findings_of(const ExecArgs& args, const ExecReport& report, int st
                             fmt::format("the program's exit status is {}", status),
                             "",
                             "",
-                            {},
                             "",
+                            {},
                             1,
                             std::nullopt});
   return run;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/findings_output.hpp"
@@ -29,10 +30,10 @@ struct ExecKernel {
   uint64_t launches = 0, warp_instructions = 0;
   uint64_t repeated = 0;  // launches that were not run, as others had the same arguments
   uint64_t clusters_left_out = 0;
-  uint64_t timed = 0;   // of the launches
-  ExecTimes times;      // of these, by the clock
-  std::string shape;    // of the first launch
-  std::string longest;  // on its critical path
+  uint64_t timed = 0;                                         // of the launches
+  ExecTimes times;                                            // of these, by the clock
+  std::string shape;                                          // of the first launch
+  std::vector<std::pair<std::string, double>> critical_path;  // of that, us; the longest first
 };
 
 // A launch that had not ended when its process did.

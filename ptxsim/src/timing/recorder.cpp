@@ -84,10 +84,24 @@ void Recorder::issued(const Execution& x, int, AsyncOp op, AsyncKind kind) {
   unfinished_.push_back(op.number);
 }
 
+// Stores of a box are instructions of a warp (UTMASTG): where several lanes issue the same, as
+// CUTLASS's epilogues have it, ptxas makes one of them. The piece of the first.
+std::optional<uint32_t> Recorder::same_store(size_t index) {
+  const Flight& flight = flights_[unfinished_[index]];
+  if (flight.kind != AsyncKind::kTmaStore || index == 0) return std::nullopt;
+  const Flight& before = flights_[unfinished_[index - 1]];
+  const bool is_same = before.kind == flight.kind && before.address == flight.address &&
+                       before.global_bytes == flight.global_bytes;
+  return is_same ? before.piece : std::nullopt;
+}
+
 void Recorder::finish_flights(const Execution&) {
-  for (const uint32_t op : unfinished_) {
+  for (size_t i = 0; i < unfinished_.size(); ++i) {
+    const uint32_t op = unfinished_[i];
     if (flights_[op].kind == AsyncKind::kWgmma)
       join_warpgroup(op);
+    else if (const std::optional<uint32_t> piece = same_store(i))
+      flights_[op].piece = piece;
     else
       piece_of(op);
   }

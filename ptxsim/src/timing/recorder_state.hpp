@@ -28,7 +28,7 @@ struct Flight {  // an operation whose piece is not made yet
   uint32_t ordinal = 0;  // of the warp's wgmmas
   int32_t stage = -1;
   double global_bytes = 0, tmem_cells = 0, shared_read = 0;
-  uint64_t buffer = 0;
+  uint64_t buffer = 0, address = 0;  // of the first byte of global memory
   std::vector<std::pair<uint32_t, double>> arrives;  // bytes into the shared memory of a CTA
   bool is_write = false;
   std::optional<uint32_t> piece;
@@ -108,6 +108,7 @@ class Recorder : public Observer {
     Flight& flight = flights_[op.number];
     flight.global_bytes += static_cast<double>(bytes);
     if (flight.buffer != 0) return;
+    flight.address = address;
     const GlobalBuffer* buffer = x.machine.global().find(address);
     if (buffer != nullptr) flight.buffer = buffer->address;
   }
@@ -192,6 +193,7 @@ class Recorder : public Observer {
   uint32_t add_access(const Execution& x, WarpState& w, const char* what, Delay delay,
                       std::span<const Demand> demands);
   void finish_flights(const Execution&);
+  std::optional<uint32_t> same_store(size_t index);
   uint32_t piece_of(uint32_t op);
   uint32_t add_load(const Flight& flight);
   uint32_t add_tcgen05(const Flight& flight);

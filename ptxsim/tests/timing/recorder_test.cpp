@@ -146,6 +146,34 @@ $again:
   EXPECT_EQ(memory, 512);
 }
 
+// All lanes issue the store of a box that one of them would do: it is one store. Stores of places of
+// their own are 32.
+TEST(Recorder, LanesThatIssueOneStoreOfABoxAreOne) {
+  const auto l2_bytes =
+      [](const std::string& step) {
+        auto work = recorded(kernel(R"(
+  mov.u32 %r1, %tid.x;
+  mul.lo.u32 %r1, %r1, )" + step + R"(;
+  cvt.u64.u32 %rd2, %r1;
+  ld.param.u64 %rd1, [data];
+  add.u64 %rd1, %rd1, %rd2;
+  mov.u32 %r2, tile;
+  cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r2], 16;
+  cp.async.bulk.commit_group;
+  cp.async.bulk.wait_group 0;
+  ret;
+)"),
+                             "32");
+        EXPECT_TRUE(work.ok()) << to_string(work.error());
+        double bytes = 0;
+        for (const Demand& d : work->classes[0].work.demands)
+          bytes += d.server == Server::kL2 ? d.amount : 0;
+        return bytes;
+      };
+  EXPECT_EQ(l2_bytes("0"), 16);
+  EXPECT_EQ(l2_bytes("16"), 32 * 16);
+}
+
 // One step of f16: 64 x 8 x 16 products of what A stores, 2048 bytes of A, and 32 bytes of each row
 // of B, 64 beside a sparse A.
 TEST(Recorder, ASparseMmaReadsTwiceAsMuchOfB) {
