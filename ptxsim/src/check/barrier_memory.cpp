@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "check/state.hpp"
 
@@ -30,8 +31,8 @@ void Sanitizer::State::note_use(BarrierObject& object, const ThreadKnowledge& wh
   use->statements[lane] = statement;
 }
 
-void Sanitizer::State::check_invalidation(const Execution& x, int lane, Cta& owner,
-                                          const BarrierObject& object) {
+void Sanitizer::State::check_invalidation(const Execution& x, int lane, Cta& owner, uint32_t slot) {
+  const BarrierObject& object = barriers[slot];
   const ThreadKnowledge who = knowledge_of(x, lane);
   const auto add = [&](uint32_t statement, const std::string& other, Severity severity,
                        const char* what, const char* missing) {
@@ -54,9 +55,20 @@ void Sanitizer::State::check_invalidation(const Execution& x, int lane, Cta& own
                 : Severity::kError,
             "another thread may still use it",
             "a barrier between the last use by each thread and mbarrier.inval");
+  // By the phases of this barrier, whosever memory they are about: a copy of a pair of CTAs writes
+  // that of its own CTA and arrives at its peer's barrier.
+  const auto has_arrived = [&](const Record& record) {
+    const auto is_here = [&](const Publication& told) { return told.slot == slot; };
+    const auto is_known = [&](const Publication& told) {
+      return clock_value(who.clock->order, slot) >= told.phase;
+    };
+    return std::ranges::any_of(record.publications, is_here) &&
+           std::ranges::all_of(record.publications | std::views::filter(is_here), is_known);
+  };
   for (const uint32_t index : object.operations) {
     const Record& record = records[index];
-    if (complete(who.clock->order, record, static_cast<int>(object.rank))) continue;
+    if (has_arrived(record) || complete(who.clock->order, record, static_cast<int>(object.rank)))
+      continue;
     // Triton's kernels for SM100 commit to a barrier whose last phase no thread waits for.
     const auto commitment = std::ranges::find(object.commitments, index, &Commitment::record);
     const bool is_open = commitment == object.commitments.end() ||

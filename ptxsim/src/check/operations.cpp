@@ -167,7 +167,7 @@ void Sanitizer::mbarrier_used(const Execution& x, int lane, Cta& owner, uint32_t
   s.check_initialized(x, who, object, by_async_or_remote, by_operation);
   if (s.has_invalidations) {
     if (x.program().traits_of(*x.insn).has(Trait::kEndsMbarrier))
-      return s.check_invalidation(x, lane, owner, object);
+      return s.check_invalidation(x, lane, owner, s.slot_of(barrier));
     s.note_use(object, who, x.insn->statement, by_operation);
   }
   if (by_operation && s.records.back().work == TensorWork::kCommit) {

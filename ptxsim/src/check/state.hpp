@@ -293,7 +293,7 @@ struct Sanitizer::State {
   // mbarriers as memory (barrier_memory.cpp).
   void note_use(BarrierObject& object, const ThreadKnowledge& who, uint32_t statement,
                 bool by_operation);
-  void check_invalidation(const Execution& x, int lane, Cta& owner, const BarrierObject& object);
+  void check_invalidation(const Execution& x, int lane, Cta& owner, uint32_t slot);
 
   // Loads on the way (loads.cpp).
   void open_load();  // the statement under way reads shared memory

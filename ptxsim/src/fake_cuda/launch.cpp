@@ -227,7 +227,7 @@ Status Session::launch(const LaunchRequest& request, GridChain& chain) {
                 .earlier_grids = request.overlaps ? chain.beside_next() : EarlierGrids()};
   Options options = settings.options;
   options.keep_trail = true;
-  // The clock tells what a statement multiplies by what the machine has multiplied since the last.
+  // The clock tells what a statement multiplies by what the machine has since the last one.
   if (clock && options.admits_more) options.resident_clusters = 1;
   if (request.cooperative) {  // its blocks may wait for each other
     options.resident_clusters = static_cast<uint32_t>(volume(launch.grid));

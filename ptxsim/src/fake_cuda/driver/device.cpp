@@ -56,6 +56,13 @@ PTXSIM_CUDA_API int cuDeviceTotalMem(size_t* bytes, int device) {
   });
 }
 PTXSIM_CUDA_ALIAS(cuDeviceTotalMem, _v2);
+PTXSIM_CUDA_API int cuDeviceComputeCapability(int* major, int* minor, int device) {
+  return call([&](Session& session) {
+    *major = static_cast<int>(session.device.major);
+    *minor = static_cast<int>(session.device.minor);
+    return device == 0 ? kSuccess : kInvalidDevice;
+  });
+}
 PTXSIM_CUDA_API int cuDeviceGetAttribute(int* value, int attribute, int device) {
   return call([&](Session& session) {
     if (device != 0) return kInvalidDevice;

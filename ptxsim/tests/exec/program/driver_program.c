@@ -9,6 +9,7 @@ extern int cuInit(unsigned);
 extern int cuDeviceGet(int*, int);
 extern int cuDeviceGetName(char*, int, int);
 extern int cuDeviceGetAttribute(int*, int, int);
+extern int cuDeviceComputeCapability(int*, int*, int);
 extern int cuDevicePrimaryCtxRetain(void**, int);
 extern int cuCtxSetCurrent(void*);
 extern int cuCtxSynchronize(void);
@@ -173,6 +174,8 @@ int main(int argc, char** argv) {
   CHECK(cuDevicePrimaryCtxRetain(&context, device) == 0);
   CHECK(cuCtxSetCurrent(context) == 0);
   printf("%s, compute capability %d\n", name, major);
+  int same_major, minor;
+  CHECK(cuDeviceComputeCapability(&same_major, &minor, device) == 0 && same_major == major);
   check_properties_of_cuda12(name, major);
 
   CHECK(cuModuleLoadData(&module, "garbage") == kInvalidImage);
