@@ -59,6 +59,9 @@ class Run {
     double& from_memory = delays_[static_cast<size_t>(Delay::kGlobalLoad)];
     const double from_l2 = delays_[static_cast<size_t>(Delay::kL2Load)];
     from_memory = from_l2 + sharing.from_memory * (from_memory - from_l2);
+    // What a first load takes more is for what the launch before has left in caches, too.
+    delays_[static_cast<size_t>(Delay::kFirstLoad)] -=
+        (1 - sharing.from_memory) * at(values, Parameter::kFirstLoadExtra);
     line_.pieces.resize(work.pieces.size());
     line_.demands.resize(work.demands.size());
   }

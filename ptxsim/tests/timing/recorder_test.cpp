@@ -146,8 +146,8 @@ $again:
   EXPECT_EQ(memory, 512);
 }
 
-// All lanes issue the store of a box that one of them would do: it is one store. Stores of places of
-// their own are 32.
+// All lanes issue the store of a box that one of them would do: it is one store. Stores of places
+// of their own are 32.
 TEST(Recorder, LanesThatIssueOneStoreOfABoxAreOne) {
   const auto l2_bytes =
       [](const std::string& step) {

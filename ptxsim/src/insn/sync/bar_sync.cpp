@@ -3,9 +3,9 @@
 //
 // A warp counts, with 32 threads, once all its lanes that have not exited have arrived, and again
 // if it arrives again before the phase has completed: FlashAttention 3 gives its first warpgroup
-// the turn so, by bar.arrive of 128 of 256 threads ahead of that warpgroup's own bar.sync. Without a
-// count the barrier completes when every thread of the CTA that has not exited is there; so it may
-// complete when a thread exits, which the waiting lanes notice when they are tried again.
+// the turn so, by bar.arrive of 128 of 256 threads ahead of that warpgroup's own bar.sync. Without
+// a count the barrier completes when every thread of the CTA that has not exited is there; so it
+// may complete when a thread exits, which the waiting lanes notice when they are tried again.
 //
 // Tickets: 0 not arrived, kArrived, or kDone with the results of bar.red, which the warp that
 // completes the barrier writes into the tickets of those that wait: another phase may complete
