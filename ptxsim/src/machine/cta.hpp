@@ -25,9 +25,9 @@ struct NamedBarrier {
   uint32_t expected = 0;  // threads, 0: none has arrived yet
   uint32_t arrived = 0;
   uint32_t arrived_before = 0;  // of these, by warps that have arrived again since
-  uint64_t generation = 0;   // completed so far
-  bool all_threads = false;  // without a count: every thread that has not exited
-  bool reduces = false;      // bar.red
+  uint64_t generation = 0;      // completed so far
+  bool all_threads = false;     // without a count: every thread that has not exited
+  bool reduces = false;         // bar.red
   uint32_t reduction_and = 1, reduction_or = 0, reduction_popc = 0;  // bar.red under way
   // In the phase under way, by warp: lanes that have arrived, and those of them that wait.
   std::array<uint32_t, 32> arrived_lanes{}, waiting_lanes{};

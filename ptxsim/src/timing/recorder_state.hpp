@@ -28,7 +28,7 @@ struct Flight {  // an operation whose piece is not made yet
   uint32_t ordinal = 0;  // of the warp's wgmmas
   int32_t stage = -1;
   double global_bytes = 0, tmem_cells = 0, shared_read = 0;
-  uint64_t buffer = 0, address = 0;  // of the first byte of global memory
+  uint64_t buffer = 0, address = 0;                  // of the first byte of global memory
   std::vector<std::pair<uint32_t, double>> arrives;  // bytes into the shared memory of a CTA
   bool is_write = false;
   std::optional<uint32_t> piece;

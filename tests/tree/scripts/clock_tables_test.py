@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""scripts/clock_points, clock_tables and calibrate_clock: the tables of ptxsim/docs/clock.md are what the clock says,
-measured points are read and divided, bad ones refused. Usage: clock_tables_test.py ROOT PTXSIM"""
+"""scripts/clock_points, clock_tables, clock_programs and calibrate_clock: the tables of ptxsim/docs/clock.md are what the
+clock says and what is kept, measured points are read and divided, bad ones refused. Usage: clock_tables_test.py ROOT PTXSIM"""
 
 import json
 import pathlib
@@ -70,6 +70,18 @@ class ClockTables(unittest.TestCase):
         points = ROOT / "ptxsim/src/timing/measured/h200_2026_11_23.json"
         result = run("clock_points", points, "--out", rows)
         self.assertEqual(result.stdout, "152 points, 56 of them held out\n", result.stderr)
+
+    def test_programs_stand_beside_their_times(self):
+        self.assertEqual(run("clock_programs", "--check", DOCUMENT).returncode, 0)
+        wrong = self.folder / "wrong.md"
+        text = DOCUMENT.read_text()
+        self.assertIn("| triton_gemm | 2048, 2048, 2048 |", text)
+        wrong.write_text(text.replace("| triton_gemm | 2048, 2048, 2048 |", "| triton_gemm | 2048, 2048, 2049 |"))
+        result = run("clock_programs", "--check", wrong)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("the table of first differs", result.stdout)
+        self.assertEqual(run("clock_programs", "--update", wrong).returncode, 0)
+        self.assertEqual(wrong.read_text(), text)
 
     def test_points_are_divided(self):
         rows = self.folder / "rows.json"
