@@ -46,7 +46,8 @@ class Mapped {
   size_t bytes_ = 0;
 };
 
-// nvcc puts a container into each program that it links: a header alone, where no source has kernels.
+// nvcc puts a container into each program that it links: a header alone, where no source has
+// kernels.
 constexpr uint64_t kEmptyContainer = 16;
 
 bool is_cuda_name(const char* name) {

@@ -1,0 +1,100 @@
+"""Compiles strangers' programs as they are, runs each below `ptxsim exec`, and compares with how it is known to end.
+
+    python ptxsim/tests/strangers SOURCES --ptxsim build/default/bin/ptxsim [--only TEXT] [--limit SECONDS] [--longer SECONDS]
+        [--python PYTHON] [--document FILE]
+
+SOURCES has a checkout of each repository under its own name; programs are built there, below build/. Seconds are those of
+the processor: --limit for a run with the sanitizer and for one without, then --longer for one that was not ready and runs
+again with --once. PYTHON has Triton, PyTorch, NumPy and pytest; without it what is written in Python is left out. Exit
+status: 0; 1 a program ended otherwise than listed; 2 wrong arguments; 77 no nvcc.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import sys
+
+import build
+import judge
+import programs
+import table
+
+
+def run_one(program: programs.Program, options: argparse.Namespace) -> table.Row:
+    sources = options.sources.resolve()
+    ptxsim = options.ptxsim.resolve()
+    driver = ptxsim.parent.parent / "lib" / "ptxsim"
+    folder = sources / program.checkout / program.folder
+    output = sources / "build" / program.checkout / program.file_name
+    environment, extra = {}, []
+    if program.python:
+        cache = output.with_suffix(".cache")
+        cache.mkdir(parents=True, exist_ok=True)
+        command, extra = (
+            [options.python, *(word.replace("TESTS", str(programs.HERE)) for word in program.python)],
+            ["--ptx", str(cache)],
+        )
+        modules = [programs.HERE, programs.HERE.parents[1] / "python"]
+        environment = {
+            "PYTHONPATH": os.pathsep.join(map(str, modules)),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "TRITON_CACHE_DIR": str(cache),
+            "TRITON_LIBCUDA_PATH": str(driver),
+        }
+    else:
+        wrong = "" if output.exists() else build.compiled(program, sources / program.checkout, driver, output)
+        if wrong:
+            return table.Row(program, judge.Outcome("not compiled", wrong, 0, []), None, None)
+        command = [str(output), *program.arguments]
+
+    def run(name: str, limit: float, *more: str) -> judge.Outcome:
+        line = [str(ptxsim), "exec", *extra, *more, "--", *command]
+        return judge.run(program, line, folder, output.with_suffix(f".{name}.json"), environment, limit)
+
+    first = run("first", options.limit)
+    if first.ends == "time" or (first.ends == "finding" and "not ready" in first.detail):
+        return table.Row(program, first, None, run("once", options.longer, "--once"))
+    return table.Row(program, first, run("plain", options.limit, "--no-sanitizer"), None)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="strangers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("sources", type=pathlib.Path)
+    parser.add_argument("--ptxsim", type=pathlib.Path, required=True)
+    parser.add_argument("--only", default="", help="programs with this text in 'family/name'")
+    parser.add_argument("--limit", type=float, default=40)
+    parser.add_argument("--longer", type=float, default=200)
+    parser.add_argument("--python")
+    parser.add_argument("--document", type=pathlib.Path, help="the table in this page becomes what was found")
+    options = parser.parse_args()
+    families = programs.families()
+    chosen = [one for family in families for one in family.programs if options.only in f"{one.family}/{one.name}"]
+    if not chosen:
+        print(f"strangers: --only: {options.only}; must be part of 'family/name' of a program", file=sys.stderr)
+        return 2
+    if not build.nvcc():
+        print("strangers: no nvcc")
+        return 77
+    rows = []
+    for program in chosen:
+        if not program.ends or (program.python and not options.python):
+            print(
+                f"SKIPPED {program.family}/{program.name}, {program.target}: {'no --python' if program.python else 'not tried yet'}"
+            )
+            continue
+        row = run_one(program, options)
+        rows.append(row)
+        print(f"{'passed' if row.as_listed else 'FAILED'}  {row.line}", flush=True)
+    if options.document:
+        table.write(options.document, families, rows)
+    failed = sum(not row.as_listed for row in rows)
+    print(f"{len(rows) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,40 @@
+"""Compiles a stranger's program, as it is, to PTX for the GPU that it is for."""
+
+from __future__ import annotations
+
+import pathlib
+import shutil
+import subprocess
+
+from programs import HERE, Program
+
+
+def nvcc() -> str | None:
+    return shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
+
+
+def compiled(program: Program, checkout: pathlib.Path, driver: pathlib.Path, output: pathlib.Path) -> str:
+    """What is wrong; nothing: the program is at `output`."""
+    folder = checkout / program.folder
+    sources = [folder / name for name in program.sources]
+    missing = [str(source) for source in sources if not source.is_file()]
+    if missing:
+        return f"{missing[0]} is not there; the checkout must be that of the revision in the list"
+    compute = program.target.replace("sm_", "compute_")
+    options = [f"-gencode=arch={compute},code={compute}", "-O2", "-lineinfo", "-w", "-I", str(folder)]
+    options += [flag.replace("CHECKOUT", str(checkout)) for flag in program.flags]
+    if program.program:
+        options.append(f'-DSTRANGER="{sources[0]}"')
+        sources = [HERE / "sources" / program.program]
+    linked = [f"-L{driver}", "-l:libcuda.so.1", "-Xlinker", "--allow-shlib-undefined"]
+    commands = [[*options, "-o", str(output), *map(str, sources), *linked]]
+    for name, source in program.kernels.items():
+        kind = "-ptx" if name.endswith(".ptx") else "-fatbin"
+        commands.append([*options, kind, "-o", str(folder / name), str(folder / source)])
+    output.parent.mkdir(parents=True, exist_ok=True)
+    for command in commands:
+        done = subprocess.run([nvcc() or "nvcc", *command], capture_output=True, text=True, errors="replace", check=False)
+        if done.returncode:
+            lines = [line for line in (done.stderr + done.stdout).splitlines() if "error" in line]
+            return (lines or [f"nvcc ended with {done.returncode}"])[0]
+    return ""
