@@ -45,7 +45,7 @@ TEST(Parameters, WhatIsNotValidIsRefused) {
   EXPECT_NE(refusal("\"kind\": \"fitted\"", "\"kind\": \"guessed\"")
                 .find("'guessed'; must be one of measured, published, derived, fitted, assumed"),
             std::string::npos);
-  EXPECT_NE(refusal("\"value\": 1.58", "\"value\": 2.6")
+  EXPECT_NE(refusal("\"value\": 1.6", "\"value\": 2.6")
                 .find("2.6; must lie from low, 1.45, to high, 1.95"),
             std::string::npos);
   EXPECT_NE(refusal("\"low\": 1.45", "\"low\": 0").find("0; must be above 0"), std::string::npos);

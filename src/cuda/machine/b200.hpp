@@ -25,11 +25,6 @@ inline constexpr Gpu kB200{
     .shared_bytes_per_clock = {128, Kind::kMeasured,
                                "SemiAnalysisAI/microbench-blackwell and tile-ai/TileSight, "
                                "architecture description of B200"},
-    .setup_us = {0.75, Kind::kMeasured,
-                 "in-kernel traces of gau-nernst/learn-cuda 02e_matmul_sm100"},
-    .first_byte_us = {1.3, Kind::kMeasured,
-                      "the same: 0.55 of every load and 0.75 more of the first"},
-    .exit_us = {0.15, Kind::kAssumed, "no measurement is known"},
 };
 
 }  // namespace dualgemm::cuda::machine

@@ -26,9 +26,6 @@ struct Gpu {
   Number l2_bytes_per_us;         // likewise
   Number ingest_bytes_per_us;     // delivered to one SM
   Number shared_bytes_per_clock;  // that an SM's tensor core reads operands at
-  Number setup_us;                // of a CTA, before its first load
-  Number first_byte_us;           // of its first load
-  Number exit_us;                 // of its last instruction
 };
 
 }  // namespace dualgemm::cuda::machine

@@ -37,10 +37,6 @@ TEST(Machine, IsThatOfTheClock) {
   EXPECT_DOUBLE_EQ(kB200.l2_bytes_per_us.value, 1e6 * value("l2_tb_per_s"));
   EXPECT_DOUBLE_EQ(kB200.ingest_bytes_per_us.value, 1e3 * value("ingest_gb_per_s"));
   EXPECT_EQ(kB200.shared_bytes_per_clock.value, value("shared_bytes_per_clk"));
-  EXPECT_EQ(kB200.setup_us.value, value("setup_us"));
-  EXPECT_DOUBLE_EQ(kB200.first_byte_us.value,
-                   value("load_latency_us") + value("first_load_extra_us"));
-  EXPECT_EQ(kB200.exit_us.value, value("exit_us"));
 }
 
 TEST(Machine, HasTheClocksKinds) {
@@ -59,8 +55,6 @@ TEST(Machine, HasTheClocksKinds) {
   expect_kind(kB200.l2_bytes_per_us, "l2_tb_per_s");
   expect_kind(kB200.ingest_bytes_per_us, "ingest_gb_per_s");
   expect_kind(kB200.shared_bytes_per_clock, "shared_bytes_per_clk");
-  expect_kind(kB200.setup_us, "setup_us");
-  expect_kind(kB200.exit_us, "exit_us");
 }
 
 TEST(Machine, IsThatOfTheCommand) {
