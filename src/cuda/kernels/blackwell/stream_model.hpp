@@ -20,8 +20,8 @@ struct StreamRates {
   double ingest_bytes_per_us = machine::kB200.ingest_bytes_per_us.value;  // delivered to one SM
   double turn_us = kTurnUs;
   double clocks_per_us = machine::kB200.clocks_per_us.value;
-  // Of a CTA, assumed: 0.75 before its first load, 1.3 until its first byte, 0.15 at its end. More
-  // of what ptxsim's clock has there comes with the launch, whatever its tiles are.
+  // A CTA's own, assumed: 0.75 before its first load, 1.3 until its first byte, 0.15 at its end.
+  // More of what ptxsim's clock has there comes with the launch, whatever its tiles are.
   double fixed_us = 0.75 + (1.3 + 0.15);
 };
 
