@@ -17,7 +17,7 @@ WORDS = {
     "limit": "limit of ptxsim",
     "time": "not ready in time",
     "not compiled": "not compiled",
-    "wrong": "wrong",
+    "wrong": "fails",
     "": "not tried yet",
 }
 
