@@ -194,7 +194,7 @@ bool Session::launched_saw(const GridTrail::Ranges& writes) const {
   });
 }
 
-// Whether such a launch has been run since its memory changed, or an allocation; from now on it has.
+// Whether such a launch has been run since its memory changed; from now on it has.
 bool Session::has_run(const LaunchRequest& request) {
   if (changes_of_launched_ != memory.changes()) forget_launched();
   changes_of_launched_ = memory.changes();
