@@ -18,7 +18,7 @@
 #include "bench/cuda/judge.hpp"
 #include "bench/cuda/operands.hpp"
 #include "bench/cuda/stopwatch.hpp"
-#include "cuda/kernels/hopper/packed_weights.hpp"
+#include "cuda/kernels/packed/packed_weights.hpp"
 #include "cuda/kernels/sm90a/launch.hpp"
 #include "cuda/kernels/sm90a_skinny/launch.hpp"
 #include "cuda/runtime/device.hpp"
@@ -60,11 +60,11 @@ struct Device {
 
 // The sets become those of the weights packed on the GPU.
 Status pack(const core::ResolvedProblem& problem, Device& device) {
-  auto sets = ColdSets::allocate(hopper::packed_bytes(problem.problem));
+  auto sets = ColdSets::allocate(packed_bytes(problem.problem));
   if (!sets) return sets.status();
   device.packed = *std::move(sets);
   Buffers buffers = device.sets.front().buffers;
-  const auto launch = hopper::pack_weights_launch(problem, buffers, device.packed.of_call(0));
+  const auto launch = pack_weights_launch(problem, buffers, device.packed.of_call(0));
   DUALGEMM_TRY(cuda::enqueue(launch, nullptr));
   DUALGEMM_TRY(cuda::synchronize(nullptr));
   DUALGEMM_TRY(device.packed.replicate());

@@ -118,8 +118,8 @@
   X(kNone, DUALGEMM_PREPARED_NONE, 0, "none", "nothing to prepare") \
   X(kCpuPanels, DUALGEMM_PREPARED_CPU_PANELS, 1, "cpu_panels", "CPU, every instruction set: NVFP4 in panels of 16 columns") \
   X(kCpuFp8, DUALGEMM_PREPARED_CPU_FP8, 2, "cpu_fp8", "CPU, every instruction set: E4M3 with a scale per row") \
-  X(kSm90aF16, DUALGEMM_PREPARED_SM90A_F16, 3, "sm90a_f16", "H100, H200: NVFP4 in decoding order, a NVFP4 or fp16") \
-  X(kSm90aBF16, DUALGEMM_PREPARED_SM90A_BF16, 4, "sm90a_bf16", "H100, H200: NVFP4 in decoding order, a bf16") \
+  X(kSm90aF16, DUALGEMM_PREPARED_SM90A_F16, 3, "sm90a_f16", "sm_80 to sm_90a, sm_12x: NVFP4 in decoding order, a NVFP4 or fp16") \
+  X(kSm90aBF16, DUALGEMM_PREPARED_SM90A_BF16, 4, "sm90a_bf16", "sm_80 to sm_90a, sm_12x: NVFP4 in decoding order, a bf16") \
   X(kGpuF16, DUALGEMM_PREPARED_GPU_F16, 5, "gpu_f16", "any GPU: decoded to fp16") \
   X(kGpuBF16, DUALGEMM_PREPARED_GPU_BF16, 6, "gpu_bf16", "any GPU: decoded to bf16") \
   X(kGpuE4M3, DUALGEMM_PREPARED_GPU_E4M3, 7, "gpu_e4m3", "any GPU: E4M3 with a scale per row") \

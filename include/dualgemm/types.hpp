@@ -287,10 +287,11 @@ struct KernelShape {
   int64_t tile_n = 0;  // columns of D per tile: so many of Gate and of Up
   int64_t tile_k = 0;  // elements along k that are decoded at a time (kCuda: that a stage holds)
   int64_t stages = 0;  // kCuda: tiles along k in flight between memory and tensor core
-  int64_t k_warpgroups = 0;  // kCuda, wgmma: warpgroups that take turns with the tiles along k
-  int64_t ctas = 0;          // kCuda: CTAs of a grid that share the work equally
-  int64_t l2_rows = 0;       // kCpu: rows of A whose tiles stay in L2 while panels pass by
-  int64_t l2_pairs = 0;      // kCpu: panel pairs that share one pass over those rows
+  // kCuda: warpgroups (wgmma) that take turns with the tiles along k, warps (mma.sync) that divide k
+  int64_t k_warpgroups = 0;
+  int64_t ctas = 0;      // kCuda: CTAs of a grid that share the work equally
+  int64_t l2_rows = 0;   // kCpu: rows of A whose tiles stay in L2 while panels pass by
+  int64_t l2_pairs = 0;  // kCpu: panel pairs that share one pass over those rows
   bool operator==(const KernelShape&) const = default;
 };
 

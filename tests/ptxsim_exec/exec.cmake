@@ -7,7 +7,7 @@ if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND)
       dual_gemm_sm100a_pair_persistent dual_gemm_sm100a_pair_prepared dual_gemm_sm100a_skinny dual_gemm_sm100a_skinny_groups
       dual_gemm_sm100a_skinny_prepared dual_gemm_sm100a_w4a16 dual_gemm_sm100a_w4a16_groups dual_gemm_sm80
       dual_gemm_sm90a dual_gemm_sm90a_groups dual_gemm_sm90a_sequential dual_gemm_sm90a_skinny dual_gemm_sm90a_skinny_groups dual_gemm_sm90a_skinny_many
-      group_tiles pack_weights_sm100a pack_weights_sm90a prepare_sm90a quantize quantize_rows repack)
+      group_tiles pack_weights_sm100a pack_weights prepare_sm90a quantize quantize_rows repack)
     list(APPEND substitutes --ptx ${PROJECT_BINARY_DIR}/ptx/${kernel}.ptx)
   endforeach()
   add_test(NAME ptxsim_exec.dualgemm_w4a16_b200

@@ -32,6 +32,14 @@ DUALGEMM_DEVICE void cp_async_4(void* to, const void* from, uint32_t bytes) {
                : "memory");
 }
 
+// cp.async.ca.shared.global.L2::128B [to], [from], 8, bytes;      PTX ISA 7.4, sm_80, "cp.async":
+// the same with 8 bytes
+DUALGEMM_DEVICE void cp_async_8(void* to, const void* from, uint32_t bytes) {
+  asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 8, %2;" ::"r"(shared_address(to)),
+               "l"(from), "r"(bytes)
+               : "memory");
+}
+
 // cp.async.commit_group;      PTX ISA 7.0, sm_80: this thread's copies since the last one
 DUALGEMM_DEVICE void cp_async_commit_group() {
   asm volatile("cp.async.commit_group;" ::: "memory");

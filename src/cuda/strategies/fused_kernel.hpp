@@ -19,6 +19,10 @@ struct WeightPacking {
                          uint8_t* out);
 };
 
+// That of all kernels that decode to 16 bits and multiply by mma.sync or wgmma: what one GPU prepared
+// another may use.
+extern const WeightPacking kPackingFor16Bits;
+
 // The numerics of the kernels that decode to 16-bit numbers.
 inline constexpr const char* kTensorCoreNumerics =
     "operands exact in fp16 or bf16, products added in FP32 in the order of the tensor cores: the "

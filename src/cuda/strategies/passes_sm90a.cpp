@@ -12,6 +12,7 @@
 #include "core/linear.hpp"
 #include "cuda/kernel_choice.hpp"
 #include "cuda/kernels/hopper/checks.hpp"
+#include "cuda/kernels/packed/packed_weights.hpp"
 #include "cuda/kernels/sm90a/family.hpp"
 #include "cuda/strategies/passes_kernel.hpp"
 
@@ -111,7 +112,7 @@ const sm90a::Instance* instance_of(const Plan& plan, GateProduct gate) {
   const Problem halves = halves_of(plan.problem, gate).gate.problem;
   const sm90a::Instance* const found =
       sm90a::find_instance(instances_for(gate), plan.shape.tile_m, plan.shape.tile_n,
-                           plan.shape.k_warpgroups, sm90a::multiplies_bf16(halves), false);
+                           plan.shape.k_warpgroups, multiplies_bf16(halves), false);
   return found != nullptr && sm90a::is_for(found->config, halves) ? found : nullptr;
 }
 

@@ -1,7 +1,7 @@
 #include "kernels/simulation/packed_weights.hpp"
 
 #include "cuda/kernels/blackwell/packed_weights.hpp"
-#include "cuda/kernels/hopper/packed_weights.hpp"
+#include "cuda/kernels/packed/packed_weights.hpp"
 
 namespace dualgemm::test {
 
@@ -11,9 +11,9 @@ namespace dualgemm::test {
   const Buffers& given = simulation.buffers();
   buffers_ = without_weights(given);
   units_ = static_cast<uint8_t*>(
-      simulation.scratch(kName, hopper ? cuda::hopper::packed_bytes(data.problem)
+      simulation.scratch(kName, hopper ? cuda::packed_bytes(data.problem)
                                        : cuda::blackwell::packed_bytes(data.problem)));
-  return simulation.run(hopper ? cuda::hopper::pack_weights_launch(data.resolved, given, units_)
+  return simulation.run(hopper ? cuda::pack_weights_launch(data.resolved, given, units_)
                                : cuda::blackwell::pack_weights_launch(data.resolved, given, units_),
                         options);
 }

@@ -1,4 +1,4 @@
-// Prepared weights of the Hopper and the Blackwell kernels, packed in the interpreter by the
+// Prepared weights of the Hopper (sm_80's, too) and the Blackwell kernels, packed in the interpreter by the
 // kernels that do it.
 #pragma once
 

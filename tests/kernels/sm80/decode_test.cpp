@@ -1,5 +1,5 @@
 // Every code with every scale, as a weight and as an activation, against values written out by
-// hand, and the ends of the range, with both tiles.
+// hand, and the ends of the range, as they lie and prepared.
 #include "kernels/simulation/results.hpp"
 #include "kernels/sm80/simulated_run.hpp"
 
@@ -11,8 +11,11 @@ TEST(Sm80Decode, EveryCodeTimesEveryScaleIsExact) {
   for (const DataType type : {DataType::kE2M1, DataType::kF16, DataType::kBF16}) {
     for (const bool in_gate : {true, false}) {
       const ScaleLayout layout = in_gate ? ScaleLayout::kLinear : ScaleLayout::kSwizzled128x4;
-      EXPECT_TRUE(is_exact(every_weight(type, in_gate, layout, rng), SimulatedRun{}))
-          << name_of(type);
+      for (const bool prepared : {false, true}) {
+        EXPECT_TRUE(
+            is_exact(every_weight(type, in_gate, layout, rng), SimulatedRun{.prepared = prepared}))
+            << name_of(type);
+      }
     }
   }
   for (const ScaleLayout layout : {ScaleLayout::kLinear, ScaleLayout::kSwizzled128x4}) {

@@ -12,10 +12,8 @@ TEST(Sm80Groups, EveryWayThatRowsFallToExperts) {
   Rng rng;
   for (const int tile_m : {8, 64}) {
     for (const GroupedCase& one : grouped_cases(kTypes, tile_m, 20, 144, rng)) {
-      // The narrow tile has half a block of NVFP4.
-      const bool compiled =
-          cuda::sm80::find_instance(one.problem, tile_m, 0, Pass::kGroups) != nullptr;
-      const SimulatedRun run{.tile_m = compiled ? tile_m : 0, .misalign = rng.integer(0, 3)};
+      const SimulatedRun run{
+          .tile_m = tile_m, .misalign = rng.integer(0, 3), .prepared = rng.integer(0, 1) == 1};
       expect_right(
           one, [&](RandomCase& data) { return simulate(data, run); }, rng);
     }

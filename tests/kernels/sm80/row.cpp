@@ -7,12 +7,11 @@ namespace {
 
 ::testing::AssertionResult simulate_setting(RandomCase& data, Setting& setting) {
   namespace sm80 = cuda::sm80;
-  SimulatedRun run{
-      .tile_m = setting.tile_m, .misalign = setting.misalign, .passes = kPasses[setting.passes]};
-  const Problem& p = data.problem;
-  if (p.combine != Combine::kGlu &&  // not every tile is compiled for it
-      sm80::find_instance(p, run.tile_m, 0, sm80::fused_pass(p)) == nullptr)
-    run.tile_m = 0;
+  SimulatedRun run{.tile_m = setting.tile_m,
+                   .warps_k = setting.split,
+                   .misalign = setting.misalign,
+                   .passes = kPasses[setting.passes],
+                   .prepared = setting.prepared};
   if (setting.seed != 0)
     run.options = {.schedule = ptxsim::Schedule::kRandom, .seed = setting.seed, .strict = true};
   return simulate(data, run);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cuda/kernels/sm80/launch.hpp"
+#include "kernels/simulation/packed_weights.hpp"
 #include "kernels/simulation/simulation.hpp"
 
 namespace dualgemm::test {
@@ -20,36 +21,42 @@ inline const char* name_of(const Passes& passes) {
 
 struct SimulatedRun {
   ptxsim::Options options{};
-  int tile_m = 0;  // 0: what the host chooses
+  int tile_m = 0, warps_k = 0, stages = 0;  // 0: what the host chooses
   int64_t misalign = 0;
   Passes passes = {Pass::kFused};
+  bool prepared = false;  // weights; fused alone
 };
 
 // Runs `data`'s problem and stores D in data.d, whose other bytes stay as they are.
 inline ::testing::AssertionResult simulate(RandomCase& data, const SimulatedRun& run) {
   namespace sm80 = cuda::sm80;
-  const bool fused = cuda::sm80::is_fused(run.passes[0]);
+  DeviceCaps caps;  // of an A100
+  caps.kind = DeviceKind::kCuda;
+  caps.compute_capability = 80;
+  caps.num_sms = 108;
   for (const Status& status : {sm80::supports(data.problem), sm80::supports_r1(data.problem)}) {
     if (!status.ok()) return ::testing::AssertionFailure() << status.message();
   }
   Simulation simulation(data, run.misalign);
+  PackedInSimulation packed;
+  if (run.prepared) {
+    if (auto result = packed.pack(data, simulation, run.options); !result) return result;
+  }
+  const Buffers& buffers = run.prepared ? packed.buffers() : simulation.buffers();
   void* const r1 =
       run.passes.size() == 2 ? simulation.scratch("r1", sm80::r1_bytes(data.problem)) : nullptr;
-  for (const Pass given : run.passes) {
-    const Pass pass = fused ? sm80::fused_pass(data.problem) : given;
+  for (const Pass pass : run.passes) {
+    const sm80::InstanceRequest request{data.problem, pass, run.prepared};
     const sm80::Instance* const instance =
-        run.tile_m == 0 ? &sm80::choose_instance(data.problem, pass)
-                        : sm80::find_instance(data.problem, run.tile_m, 0, pass);
+        run.tile_m == 0 ? &sm80::choose_instance(request, caps)
+                        : sm80::find_instance(request, {run.tile_m, 0, run.warps_k});
     if (instance == nullptr) return ::testing::AssertionFailure() << "no such instance";
-    std::vector<cuda::KernelLaunch> launches;
-    if (fused) {
-      void* const table =
-          simulation.scratch("table", sm80::workspace_bytes(data.problem, *instance));
-      launches = sm80::build_fused(data.resolved, simulation.buffers(), table, *instance);
-    } else {
-      launches = {sm80::build_launch(data.resolved, simulation.buffers(), r1, *instance)};
-    }
-    for (const cuda::KernelLaunch& launch : launches) {
+    const int64_t stages =
+        run.stages == 0 ? sm80::stages_for(instance->config, data.problem, caps) : run.stages;
+    sm80::LaunchParts parts{data.resolved, buffers, *instance, stages, r1, packed.units()};
+    if (pass == Pass::kFused)
+      parts.workspace = simulation.scratch("table", sm80::workspace_bytes(data.problem, *instance));
+    for (const cuda::KernelLaunch& launch : sm80::build_fused(parts)) {
       if (auto result = simulation.run(launch, run.options); !result) return result;
     }
   }

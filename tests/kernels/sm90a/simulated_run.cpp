@@ -13,7 +13,7 @@ AssertionResult simulate(RandomCase& data, SimulatedRun& run) {
   if (const Status status = sm90a::supports(data.problem); !status.ok()) {
     return AssertionFailure() << status.message();
   }
-  const bool bf16 = sm90a::multiplies_bf16(data.problem);
+  const bool bf16 = cuda::multiplies_bf16(data.problem);
   const sm90a::Instance* const instance =
       run.tile_m == 0 ? &sm90a::choose_instance(data.problem, run.max_ctas, run.prepared)
                       : sm90a::find_instance(sm90a::instances_for(data.problem), run.tile_m,

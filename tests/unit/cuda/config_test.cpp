@@ -75,11 +75,11 @@ TEST(CudaConfig, EveryCompiledKernelCanBeAskedFor) {
             "cuda_sm90a_fused_skinny_c128_t8x32x256_s1_f16");
   EXPECT_EQ(config("tile_n=8,kernel=skinny,ctas=9", {.m = 3, .n = 4096, .k = 7168}),
             "cuda_sm90a_fused_skinny_c9_t8x8x256_s2_f16");
-  EXPECT_EQ(config("isa=sm80,tile_m=8", p), "cuda_sm80_fused_mma_t8x8x128_f16");
-  EXPECT_EQ(config("isa=sm80,strategy=fused_sequential,tile_m=8", p),
-            "cuda_sm80_fused_sequential_mma_t8x16x128_f16");
+  EXPECT_EQ(config("isa=sm80,tile_m=8", p), "cuda_sm80_fused_mma_w8_t8x32x64_s3_f16");
+  EXPECT_EQ(config("isa=sm80,strategy=fused_sequential,tile_m=16", p),
+            "cuda_sm80_fused_sequential_mma_w8_t16x32x64_s2_f16");
   EXPECT_EQ(config("isa=sm80,strategy=fused_epilogue", p),
-            "cuda_sm80_fused_epilogue_mma_t64x32x128_f16");
+            "cuda_sm80_fused_epilogue_mma_w2_t64x256x64_s2_f16");
   EXPECT_EQ(config("strategy=fused_sequential,tile_m=128", p),
             "cuda_sm90a_fused_sequential_wgmma_c32_w1_t128x64x256_s4_f16");
   EXPECT_EQ(config("strategy=fused_epilogue,tile_m=256", p),

@@ -22,13 +22,13 @@ TEST(FusedPasses, PlanOnEveryGpuFromCapability8) {
     const auto epilogue =
         passes_plan(p, {.strategy = StrategyId::kFusedEpilogue, .unaligned = true}, capability);
     ASSERT_TRUE(epilogue.ok()) << epilogue.status().message();
-    EXPECT_EQ(epilogue->config(), "cuda_sm80_fused_epilogue_mma_t8x16x128_f16");
+    EXPECT_EQ(epilogue->config(), "cuda_sm80_fused_epilogue_mma_w8_t16x64x64_s2_f16");
     EXPECT_EQ(epilogue->workspace_bytes, 2 * 3 * 24 * 4) << "R1, rows at multiples of 32 bytes";
     EXPECT_EQ(strategy_of(StrategyId::kFusedEpilogue).workspace_bytes(*epilogue),
               epilogue->workspace_bytes);
     const auto sequential = passes_plan(p, {.strategy = StrategyId::kFusedSequential}, capability);
     ASSERT_TRUE(sequential.ok()) << sequential.status().message();
-    EXPECT_EQ(sequential->config(), "cuda_sm80_fused_sequential_mma_t8x16x128_f16");
+    EXPECT_EQ(sequential->config(), "cuda_sm80_fused_sequential_mma_w8_t16x32x64_s2_f16");
     EXPECT_EQ(sequential->workspace_bytes, 0);
   }
   EXPECT_FALSE(passes_plan(p, {.strategy = StrategyId::kFusedEpilogue}, 75).ok());
@@ -48,7 +48,7 @@ TEST(FusedPasses, PlanTheWgmmaKernelOnHopper) {
   const auto few =
       passes_plan({.m = 8, .n = 4096, .k = 7168}, {.strategy = StrategyId::kFusedSequential}, 90);
   ASSERT_TRUE(few.ok()) << few.status().message();
-  EXPECT_EQ(few->config(), "cuda_sm80_fused_sequential_mma_t8x16x128_f16");
+  EXPECT_EQ(few->config(), "cuda_sm80_fused_sequential_mma_w8_t16x32x64_s2_f16");
   for (const StrategyId id : kBoth) {
     const auto sm80 = passes_plan(p, {.strategy = id, .isa = Isa::kSm80}, 90);
     ASSERT_TRUE(sm80.ok()) << sm80.status().message();

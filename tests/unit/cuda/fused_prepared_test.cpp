@@ -93,18 +93,21 @@ TEST(FusedPrepared, UpToSixteenRowsAreFew) {
             plan::kernel_name(KernelId::kSm90a));
 }
 
-TEST(FusedPrepared, OtherKernelsHaveNothingToPrepare) {
+// One format from sm_80 to sm_90a and on sm_12x: what one GPU prepared another takes.
+TEST(FusedPrepared, OtherKernelsTakeHoppers) {
   const Problem p{.m = 8, .n = 64, .k = 256};
+  const auto hopper = prepared_plan(p, {.strategy = StrategyId::kFused});
+  ASSERT_TRUE(hopper.ok()) << hopper.status().message();
   for (const int capability : {80, 89, 120}) {
-    EXPECT_EQ(prepared_plan(p, {.strategy = StrategyId::kFused}, capability).status().message(),
-              "prepared: true; fused on sm80 has no weights to prepare");
-    const auto raw = plan::choose(p, {.strategy = StrategyId::kFused}, made_up_gpu(capability),
-                                  cuda::strategies(), "");
-    EXPECT_EQ(raw->prepared_bytes, 0);
+    const auto plan = prepared_plan(p, {.strategy = StrategyId::kFused}, capability);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    EXPECT_EQ(plan->isa, Isa::kSm80);
+    EXPECT_EQ(plan->prepared_bytes, hopper->prepared_bytes);
+    EXPECT_EQ(*prepared_descriptor(*plan), *prepared_descriptor(*hopper));
   }
-  EXPECT_EQ(
-      prepared_plan(p, {.strategy = StrategyId::kFused, .isa = Isa::kSm80}).status().message(),
-      "prepared: true; fused on sm80 has no weights to prepare");
+  const auto forced = prepared_plan(p, {.strategy = StrategyId::kFused, .isa = Isa::kSm80});
+  ASSERT_TRUE(forced.ok()) << forced.status().message();
+  EXPECT_EQ(forced->config(), "cuda_sm80_fused_mma_w8_t8x32x64_s2_f16_prepared");
 }
 
 // Blackwell's: one layout for every m, every tile and every kernel, which the plan chooses by m.

@@ -27,7 +27,11 @@ struct GroupKernel {
 };
 const GroupKernel kKernels[] = {
     {plan::kernel_name(KernelId::kSm80), Isa::kSm80, 8, false},
+    {plan::kernel_name(KernelId::kSm80), Isa::kSm80, 8, true},
+    {plan::kernel_name(KernelId::kSm80), Isa::kSm80, 32, false},
+    {plan::kernel_name(KernelId::kSm80), Isa::kSm80, 32, true},
     {plan::kernel_name(KernelId::kSm80), Isa::kSm80, 64, false},
+    {plan::kernel_name(KernelId::kSm80), Isa::kSm80, 64, true},
     {plan::kernel_name(KernelId::kSm90aSkinny), Isa::kSm90a, 8, false},
     {plan::kernel_name(KernelId::kSm90aSkinny), Isa::kSm90a, 8, true},
     {plan::kernel_name(KernelId::kSm90a), Isa::kSm90a, 16, false},
@@ -67,9 +71,7 @@ class GroupsOnGpu : public ::testing::TestWithParam<GroupKernel> {
   }
   ::testing::AssertionResult run(RandomCase& data) const {
     OnGpu on_gpu(data);
-    PlanOptions options = options_of(GetParam());
-    if (data.problem.d.type == DataType::kE2M1 && has_half_blocks()) options.config = "kernel=mma";
-    GpuRun run(data.problem, on_gpu.buffers(), options);
+    GpuRun run(data.problem, on_gpu.buffers(), options_of(GetParam()));
     if (!run.status.ok()) return ::testing::AssertionFailure() << run.status.message();
     const Status status = run.run(on_gpu.buffers());
     if (!status.ok()) return ::testing::AssertionFailure() << status.message();
@@ -81,8 +83,6 @@ class GroupsOnGpu : public ::testing::TestWithParam<GroupKernel> {
     static const std::vector<DataType> codes{DataType::kE2M1};
     return GetParam().isa == Isa::kSm100a ? codes : all;
   }
-  // Half a block of NVFP4: tiles of 8 columns, so that a D of NVFP4 gets the other tile.
-  static bool has_half_blocks() { return GetParam().isa == Isa::kSm80 && GetParam().tile_m == 8; }
   // Rows for which the host chooses such a tile, if it has the choice between two.
   Problem usual(Grouping grouping, int64_t experts) const {
     const int64_t rows = GetParam().tile_m;

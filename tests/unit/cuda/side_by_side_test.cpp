@@ -36,7 +36,6 @@ TEST(SideBySideOnGpu, ThroughPlansDenseAndGroups) {
   Rng rng;
   for (const Isa isa : gpu_caps().isas) {
     for (const bool prepared : {false, true}) {
-      if (prepared && isa == Isa::kSm80) continue;
       for (const int64_t tile_m : {8, 16, 64, 300}) {
         for (const Problem& p : side_by_side_problems(kTypesOfGpus, tile_m, 80, 1040, rng)) {
           SCOPED_TRACE(::testing::Message() << name_of(isa) << (prepared ? ", prepared" : ""));

@@ -2,6 +2,8 @@
 // fused_strategy_test.cpp run all instances.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "cuda/kernels/sm80/launch.hpp"
 
 namespace dualgemm::test {
@@ -9,24 +11,60 @@ namespace {
 
 namespace sm80 = cuda::sm80;
 
-TEST(Sm80Choice, TilesAndRefusals) {
-  for (const auto pass : {sm80::Pass::kFused, sm80::Pass::kSequential, sm80::Pass::kUp}) {
-    const auto tile_m = [&](int64_t m) {
-      return sm80::choose_instance({.m = m, .n = 1, .k = 16}, pass).config.tile_m;
-    };
-    EXPECT_EQ(tile_m(8), 8);
-    EXPECT_EQ(tile_m(9), 64);
-    const Problem halves{.m = 1, .n = 16, .k = 16, .a = {.type = DataType::kF16}};
-    EXPECT_EQ(sm80::find_instance(halves, 16, 0, pass), nullptr);
-    EXPECT_EQ(sm80::find_instance(halves, 8, 24, pass), nullptr);
-    Problem codes = halves;
-    codes.d.type = DataType::kE2M1;
-    for (codes.m = 1; codes.m < 10; codes.m += 8) {
-      const sm80::Config& config = sm80::choose_instance(codes, pass).config;
-      EXPECT_EQ(sm80::tile_n_of(config) % 16, 0);
-      EXPECT_EQ(config.tile_m, codes.m == 1 ? 8 : 64);
+DeviceCaps gpu(int compute_capability, int num_sms) {
+  DeviceCaps caps;
+  caps.kind = DeviceKind::kCuda;
+  caps.compute_capability = compute_capability;
+  caps.num_sms = num_sms;
+  return caps;
+}
+
+TEST(Sm80Choice, TilesFollowRowsColumnsAndTheGpu) {
+  const DeviceCaps h100 = gpu(90, 132), rtx4090 = gpu(89, 128);
+  const auto chosen = [](int64_t m, int64_t n, const DeviceCaps& caps, bool prepared = true) {
+    const Problem p{.m = m, .n = n, .k = 4096};
+    const sm80::Config& c = sm80::choose_instance({p, sm80::Pass::kFused, prepared}, caps).config;
+    EXPECT_EQ(c.prepared, prepared);
+    EXPECT_LE(sm80::smem_bytes_of(c, static_cast<int>(sm80::stages_for(c, p, caps))),
+              caps.compute_capability == 90 ? 227 << 10 : 99 << 10);
+    return std::array{sm80::tile_m_of(c), sm80::tile_n_of(c), c.warps_k};
+  };
+  for (const bool prepared : {false, true}) {
+    EXPECT_EQ(chosen(1, 4096, h100, prepared), (std::array{8, 32, 8}));
+    EXPECT_EQ(chosen(9, 4096, h100, prepared), (std::array{16, 32, 8}));
+    EXPECT_EQ(chosen(32, 4096, h100, prepared), (std::array{32, 32, 8}));
+    EXPECT_EQ(chosen(33, 4096, h100, prepared), (std::array{32, 32, 4}));
+    EXPECT_EQ(chosen(97, 4096, h100, prepared), (std::array{64, 128, 2}));
+  }
+  EXPECT_EQ(chosen(32, 14336, h100), (std::array{32, 32, 4})) << "448 tiles of 32 columns";
+  EXPECT_EQ(chosen(33, 14336, h100), (std::array{64, 128, 2})) << "112 of 128 columns";
+  EXPECT_EQ(chosen(32, 4096, rtx4090), (std::array{16, 32, 8})) << "of 32 rows need 104 KB";
+  EXPECT_EQ(chosen(33, 4096, rtx4090), (std::array{32, 32, 4}));
+}
+
+TEST(Sm80Choice, OneOrderOfSumsForAllRowsAndForAllPasses) {
+  for (const DeviceCaps& caps : {gpu(80, 108), gpu(89, 128), gpu(90, 132)}) {
+    for (const int64_t m : {1, 8, 9, 17, 32, 33, 64, 65, 97, 4096}) {
+      for (const int64_t n : {32, 4096, 14336}) {
+        Problem p{.m = m, .n = n, .k = 4096, .batch_invariant = true};
+        EXPECT_EQ(sm80::choose_instance({p}, caps).config.warps_k, 4);
+        p.batch_invariant = false;
+        const int warps_k = sm80::choose_instance({p}, caps).config.warps_k;
+        for (const auto pass : {sm80::Pass::kSequential, sm80::Pass::kGate, sm80::Pass::kUp})
+          EXPECT_EQ(sm80::choose_instance({p, pass}, caps).config.warps_k, warps_k)
+              << m << " " << n;
+      }
     }
   }
+}
+
+TEST(Sm80Choice, Refusals) {
+  const Problem halves{.m = 1, .n = 16, .k = 16, .a = {.type = DataType::kF16}};
+  EXPECT_EQ(sm80::find_instance({halves}, {24}), nullptr);
+  EXPECT_EQ(sm80::find_instance({halves}, {8, 24}), nullptr);
+  EXPECT_EQ(sm80::find_instance({halves}, {8, 32, 4}), nullptr);
+  EXPECT_NE(sm80::find_instance({halves}, {8, 32, 8}), nullptr);
+  EXPECT_EQ(sm80::find_instance({halves, sm80::Pass::kUp, true}, {16}), nullptr);
   EXPECT_EQ(sm80::supports({.m = 1, .n = 1, .k = 16}).message(), "ok");
   EXPECT_EQ(sm80::supports({.m = 1, .n = 1, .k = 16, .a = {.type = DataType::kF32}}).message(),
             "a.type: f32; the kernels for a GPU take e2m1, f16 or bf16");
@@ -35,15 +73,17 @@ TEST(Sm80Choice, TilesAndRefusals) {
   EXPECT_EQ(sm80::supports({.m = 1, .n = 1, .k = 16, .grouping = Grouping::kMasked}).message(),
             "ok");
   EXPECT_EQ(sm80::supports(
-                {.m = 1 << 20, .n = 1 << 10, .k = 16, .l = 1 << 8, .grouping = Grouping::kMasked})
+                {.m = 1 << 20, .n = 1 << 12, .k = 16, .l = 1 << 8, .grouping = Grouping::kMasked})
                 .message(),
-            "m, n, l: 1048576, 1024, 256; experts must have at most 2^31 - 1 tiles of 8 x 8");
+            "m, n, l: 1048576, 4096, 256; experts must have at most 2^31 - 1 tiles of 8 x 32");
+  EXPECT_EQ(sm80::supports({.m = 1 << 20, .n = 1 << 20, .k = 16}).message(),
+            "m, n, l: 1048576, 1048576, 1; must be at most 2^31 - 1 tiles of 8 x 32");
   EXPECT_EQ(sm80::supports({.m = int64_t{1} << 31, .n = 1, .k = 16}).message(),
             "m: 2147483648; must be below 2^31 on a GPU");
-  const Problem large{.m = 1 << 20, .n = 1 << 19, .k = 16};
+  const Problem large{.m = 1 << 20, .n = 1 << 18, .k = 16};
   EXPECT_EQ(sm80::supports(large).message(), "ok");
   EXPECT_EQ(sm80::supports_r1(large).message(),
-            "m, n, l: 1048576, 524288, 1; the Gate product in FP32 must be at most 2^40 bytes");
+            "m, n, l: 1048576, 262144, 1; the Gate product in FP32 must be at most 2^40 bytes");
   EXPECT_EQ(sm80::r1_bytes({.m = 3, .n = 17, .k = 16, .l = 2}), 3 * 2 * 24 * 4);
 }
 

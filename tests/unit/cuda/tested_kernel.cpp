@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "cuda/kernels/hopper/packed_weights.hpp"
+#include "cuda/kernels/packed/packed_weights.hpp"
 #include "cuda/kernels/sm80/launch.hpp"
 #include "cuda/kernels/sm90a/launch.hpp"
 #include "cuda/kernels/sm90a_skinny/launch.hpp"
@@ -17,11 +17,9 @@ namespace sm90a = cuda::sm90a;
 namespace skinny = cuda::sm90a_skinny;
 
 void take_packed_weights(TestedKernel& kernel) {
-  kernel.packed_bytes = [](const KernelCall& call) {
-    return hopper::packed_bytes(call.problem.problem);
-  };
+  kernel.packed_bytes = [](const KernelCall& call) { return packed_bytes(call.problem.problem); };
   kernel.pack = [](const KernelCall& call, const Buffers& buffers, uint8_t* out) {
-    return hopper::pack_weights_launch(call.problem, buffers, out);
+    return pack_weights_launch(call.problem, buffers, out);
   };
 }
 
@@ -117,27 +115,33 @@ TestedKernel tested(const sm80::Instance& instance) {
   kernel.name = instance.entry;
   kernel.isa = Isa::kSm80;
   kernel.a_types = {kTypes[static_cast<int>(instance.config.a_type)]};
-  kernel.tile_m = instance.config.tile_m;
+  kernel.tile_m = sm80::tile_m_of(instance.config);
   kernel.tile_n = sm80::tile_n_of(instance.config);
   kernel.runs_on = [](int capability) { return capability >= 80; };
   kernel.suits = [&instance](const Problem& p) {
     const bool both = p.combine == Combine::kGlu || instance.config.pass == sm80::Pass::kFused;
-    return both && sm80::is_for(instance.config, p, instance.config.pass);
+    return both &&
+           sm80::is_for(instance.config, {p, instance.config.pass, instance.config.prepared});
   };
   const bool from_r1 = instance.config.pass == sm80::Pass::kUp;
   kernel.workspace_bytes = [from_r1](const KernelCall& call) {
     return from_r1 ? sm80::r1_bytes(call.problem.problem) : 0;
   };
+  if (instance.config.prepared) take_packed_weights(kernel);
   kernel.launches = [&instance, from_r1](
-                        const KernelCall& call, const Buffers& buffers, const uint8_t*,
+                        const KernelCall& call, const Buffers& buffers, const uint8_t* packed,
                         void* workspace) -> Expected<std::vector<cuda::KernelLaunch>> {
+    const sm80::Config& config = instance.config;
+    const auto launch = [&](const sm80::Instance& one) {
+      return sm80::build_launch({call.problem, buffers, one, sm80::kMinStages, workspace, packed});
+    };
     std::vector<cuda::KernelLaunch> launches;
     if (from_r1) {
-      const sm80::Instance* const gate =
-          sm80::find_instance(call.problem.problem, instance.config.tile_m, 0, sm80::Pass::kGate);
-      launches.push_back(sm80::build_launch(call.problem, buffers, workspace, *gate));
+      launches.push_back(launch(*sm80::find_instance(
+          {call.problem.problem, sm80::Pass::kGate},
+          {sm80::tile_m_of(config), sm80::tile_n_of(config), config.warps_k})));
     }
-    launches.push_back(sm80::build_launch(call.problem, buffers, workspace, instance));
+    launches.push_back(launch(instance));
     return launches;
   };
   return kernel;
@@ -159,10 +163,11 @@ const std::vector<TestedKernel>& tested_kernels() {
     }
     for (const auto& instance : skinny::instances()) kernels.push_back(tested(instance));
     for (const auto& instance : skinny::many_instances()) kernels.push_back(tested(instance));
-    for (const auto& instance : sm80::instances()) {
-      // kGate writes no D: kUp runs it. Groups have tests of their own.
-      if (instance.config.pass != sm80::Pass::kGate && instance.config.pass != sm80::Pass::kGroups)
-        kernels.push_back(tested(instance));
+    for (const bool prepared : {false, true}) {
+      for (const auto& instance : sm80::instances(prepared)) {
+        // kGate writes no D: kUp runs it. Groups have tests of their own.
+        if (instance.config.pass != sm80::Pass::kGate) kernels.push_back(tested(instance));
+      }
     }
     return kernels;
   }();

@@ -9,8 +9,8 @@
 
 #include <cstdint>
 
-#include "cuda/kernels/hopper/packed_unit.hpp"
 #include "cuda/kernels/hopper/shifts.hpp"
+#include "cuda/kernels/packed/packed_unit.hpp"
 #include "cuda/ptx/half2.cuh"
 #include "cuda/ptx/math.cuh"
 

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "cuda/kernels/packed/packed_unit.hpp"
 #include "cuda/ptx/math.cuh"
 #include "cuda/ptx/mma_sync.cuh"
 
@@ -18,40 +19,76 @@ namespace dualgemm::cuda::sm80 {
 template <bool kBf16>
 inline constexpr float kDecodedUnit = kBf16 ? 0x1p8f : 0x1p7f;
 
-// The codes of nibbles kPair and kPair+4 of a word, as halves times 2^-14 or 2^-126.
-template <bool kBf16, int kPair>
-DUALGEMM_DEVICE uint32_t place_pair(uint32_t word) {
-  constexpr int kToSign = 12 - 4 * kPair;               // bit 3 of the nibble to bit 15
-  constexpr int kToRest = (kBf16 ? 6 : 9) - 4 * kPair;  // bit 0 to the top of the mantissa
-  constexpr uint32_t kRest = kBf16 ? 0x01C001C0u : 0x0E000E00u;
-  uint32_t rest;
-  if constexpr (kToRest >= 0) {
-    rest = word << kToRest;
+// word * 2^kLeft, rounded down if kLeft < 0.
+template <int kLeft>
+DUALGEMM_DEVICE uint32_t shift(uint32_t word) {
+  if constexpr (kLeft >= 0) {
+    return word << kLeft;
   } else {
-    rest = word >> -kToRest;
+    return word >> -kLeft;
   }
-  return ((word << kToSign) & 0x80008000u) | (rest & kRest);
 }
 
-// A scale, ready for the multiplication, in both halves. Its sign counts for nothing, NaN is kept.
+// The codes of nibbles kPair and kPair+4 of a word, as bf16 times 2^-126.
+template <int kPair>
+DUALGEMM_DEVICE uint32_t place_pair_bf16(uint32_t word) {
+  return (shift<12 - 4 * kPair>(word) & 0x80008000u) | (shift<6 - 4 * kPair>(word) & 0x01C001C0u);
+}
+
+// Eight codes of a row, as four pairs (nibbles i and i+4) that wait for their scale. fp16 numbers
+// of that kind have a low byte of 0: the high bytes of four codes are put together in one word and
+// then spread, which takes fewer operations than each pair by itself.
 template <bool kBf16>
-DUALGEMM_DEVICE uint32_t expand_scale(uint32_t byte) {
-  const uint32_t magnitude = byte & 0x7F;
-  // Moved into FP32's fields it is the number times 2^-120, subnormals included.
-  float scale = __uint_as_float(magnitude << 20) * 0x1p120f;
-  if (magnitude == 0x7F) scale = __uint_as_float(0x7FC00000u);
+DUALGEMM_DEVICE void place_word(uint32_t word, uint32_t (&pairs)[4]) {
   if constexpr (kBf16) {
-    scale *= 0x1p118f;
-    return ptx::cvt_bf16x2(scale, scale);
+    pairs[0] = place_pair_bf16<0>(word), pairs[1] = place_pair_bf16<1>(word);
+    pairs[2] = place_pair_bf16<2>(word), pairs[3] = place_pair_bf16<3>(word);
   } else {
-    scale *= 0x1p7f;
-    return ptx::cvt_f16x2(scale, scale);
+    constexpr uint32_t kSigns = 0x80808080u, kRests = 0x0E0E0E0Eu;
+    const uint32_t even = (word << 4 & kSigns) | (word << 1 & kRests);
+    const uint32_t odd = (word & kSigns) | (word >> 3 & kRests);
+    pairs[0] = __byte_perm(even, 0, 0x2404), pairs[1] = __byte_perm(odd, 0, 0x2404);
+    pairs[2] = __byte_perm(even, 0, 0x3414), pairs[3] = __byte_perm(odd, 0, 0x3414);
   }
 }
 
+// The same of a word of prepared weights.
 template <bool kBf16, int kPair>
-DUALGEMM_DEVICE uint32_t decode_pair(uint32_t word, uint32_t scale) {
-  const uint32_t codes = place_pair<kBf16, kPair>(word);
+DUALGEMM_DEVICE uint32_t place_packed_pair(uint32_t word) {
+  constexpr PlaceOfPair kTo = place_of_pair<kBf16>(0), kFrom = place_of_pair<kBf16>(kPair);
+  constexpr uint32_t kSign = 0x00010001u << kTo.sign, kRest = 0x00070007u << kTo.rest;
+  constexpr int kSignLeft = kTo.sign - kFrom.sign, kRestLeft = kTo.rest - kFrom.rest;
+  if constexpr (kSignLeft == kRestLeft) return shift<kSignLeft>(word) & (kSign | kRest);
+  return (shift<kRestLeft>(word) & kRest) | (shift<kSignLeft>(word) & kSign);
+}
+template <bool kBf16>
+DUALGEMM_DEVICE void place_packed_word(uint32_t word, uint32_t (&pairs)[4]) {
+  pairs[0] = place_packed_pair<kBf16, 0>(word), pairs[1] = place_packed_pair<kBf16, 1>(word);
+  pairs[2] = place_packed_pair<kBf16, 2>(word), pairs[3] = place_packed_pair<kBf16, 3>(word);
+}
+
+// Two scales, ready for the multiplication, each in both halves of its word. Their signs count for
+// nothing, NaN is kept. E4M3 without its sign, 7 bits further left, is fp16 times 2^-8, 4 bits further
+// bf16 times 2^-120, subnormals included; NaN, 0x7F, is the one whose successor has bit 7.
+template <bool kBf16>
+DUALGEMM_DEVICE void expand_scales(uint32_t first, uint32_t second, uint32_t& first_pair,
+                                   uint32_t& second_pair) {
+  const uint32_t two = __byte_perm(first, second, 0x0400) & 0x007F007Fu;
+  const uint32_t nan = (two + 0x00010001u) & 0x00800080u;
+  uint32_t scaled;
+  if constexpr (kBf16) {
+    constexpr uint32_t k2To119 = 0x7B007B00u;  // twice, as 2^238 is no bf16
+    scaled = ptx::product_bf16x2(ptx::product_bf16x2(two << 4, k2To119), k2To119);
+    scaled |= nan * 0xFFu;  // the exponent of NaN; the mantissa of 480 is not 0
+  } else {
+    scaled = ptx::mul_rn_f16x2(two << 7, 0x78007800u) | nan * 0xFCu;  // 2^15; 0x7E00
+  }
+  first_pair = __byte_perm(scaled, 0, 0x1010);
+  second_pair = __byte_perm(scaled, 0, 0x3232);
+}
+
+template <bool kBf16>
+DUALGEMM_DEVICE uint32_t multiply_pair(uint32_t codes, uint32_t scale) {
   return kBf16 ? ptx::product_bf16x2(codes, scale) : ptx::mul_rn_f16x2(codes, scale);
 }
 

@@ -1,10 +1,9 @@
-// The dual GEMM for any GPU of compute capability 8.0 or later: mma.sync on operands that are
-// decoded in registers. Simple where the kernels for one architecture are fast: no shared memory
-// for operands, no asynchronous copies.
+// The dual GEMM for any GPU of compute capability 8.0 or later: mma.sync on weights that each warp
+// decodes in registers, operands through a ring in shared memory that cp.async fills.
 //
-// kWarpsK warps divide the k of a tile (multiply.cuh); their sums are added in the order
-// of k through shared memory. All of this is the same for every M and every Pass: the bits of a row
-// of D depend neither on the other rows, nor on the tile, nor on the pass.
+// The sums of warps that divide k are added in the order of k, each by the warp that finishes it.
+// What decides the bits of an element of D is warps_k alone: neither the other rows, nor the rest of
+// the tile, nor the pass, nor whether weights are prepared.
 #pragma once
 
 #include <cstdint>
@@ -14,88 +13,67 @@
 
 namespace dualgemm::cuda::sm80 {
 
-// The sums of one tile: [warp along n][group of rows][register][lane].
+// All sums of a warp: `second` are those of Up, of kSequential alone; `first` then of Gate.
 template <Config kCfg>
-using TileSums = float[kCfg.warps_n][row_groups_of(kCfg)][4][32];
+struct Sums {
+  LoopSums<kCfg> first{};
+  LoopSums<kCfg> second{};
 
-// This warp's part of a product to shared memory, where all parts are when it returns.
-template <Config kCfg>
-DUALGEMM_DEVICE void multiply_to(const Params& params, const Place& place, const WeightRows& rows,
-                                 TileSums<kCfg> (&parts)[kWarpsK]) {
-  Accumulators<kCfg> sums{};
-  multiply<kCfg>(params, place, rows, sums);
-#pragma unroll
-  for (int t = 0; t < row_groups_of(kCfg); ++t) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      parts[place.warp_k][place.warp_n][t][i][threadIdx.x % 32] = sums[t][i];
-  }
-  __syncthreads();
-}
-
-// The parts of this thread's sums in group t, added in the order of k.
-template <Config kCfg>
-DUALGEMM_DEVICE void add_parts(const Place& place, const TileSums<kCfg> (&parts)[kWarpsK],
-                               uint32_t t, float (&total)[4]) {
-#pragma unroll
-  for (int i = 0; i < 4; ++i) total[i] = 0.0f;
-#pragma unroll
-  for (int part = 0; part < kWarpsK; ++part) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) total[i] += parts[part][place.warp_n][t][i][threadIdx.x % 32];
-  }
-#pragma unroll
-  for (int i = 0; i < 4; ++i) total[i] *= kSumUnit<kCfg>;
-}
-
-// Row group t of a product of one operand, complete: into R1 or D. gate: the other product's sums
-// of the tile (kSequential).
-template <Config kCfg>
-DUALGEMM_DEVICE void finish_one(const Params& params, const Place& place, uint32_t t,
-                                const float (&total)[4],
-                                [[maybe_unused]] const TileSums<kCfg>* gate) {
-  float outputs[2][2];
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    __syncwarp();  // one half after the other: both at once take 30 registers more
-    const uint32_t col = place.col + half * kHalfCols;
-    float sums[2] = {total[2 * half], total[2 * half + 1]};
-    if constexpr (kCfg.pass == Pass::kGate) {
-      store_r1(params, place, t, col, sums);
+  // Float i of item `index`, what is finished together of a group of rows: two units of
+  // neighbouring columns, or the same unit of Gate and of Up.
+  DUALGEMM_DEVICE float of_item(int index, int i) const {
+    const int pair = index / kCfg.groups, group = index % kCfg.groups;
+    if constexpr (kCfg.pass == Pass::kSequential) {
+      return i < 4 ? first[pair][group][i] : second[pair][group][i - 4];
     } else {
-      float(&g)[2] = outputs[half];
-      if constexpr (kCfg.pass == Pass::kUp) {
-        load_r1(params, place, t, col, g);
-      } else {
-#pragma unroll
-        for (int i = 0; i < 2; ++i) g[i] = (*gate)[place.warp_n][t][2 * half + i][threadIdx.x % 32];
-      }
-      apply_factors(params, place, t, col, g, sums);
-      activate_all(params.act, g, sums);
-      if (params.output != OutputType::kE2M1) store_column(params, place, t, 0, col, g);
+      return first[2 * pair + i / 4][group][i % 4];
     }
   }
-  if constexpr (kCfg.pass != Pass::kGate) {
-    if (params.output == OutputType::kE2M1)
-      store_block<kCfg>(params, place, t, 0, place.col, outputs[0], outputs[1]);
-  }
-}
+};
 
-// Row group t of the columns of warp `place.warp_n`, in whichever warp calls it: as apply_factors()
-// leaves them.
+// [warp along k, without the one that finishes][warp along n][item][float][lane].
 template <Config kCfg>
-DUALGEMM_DEVICE void products_of_both(const Params& params, const Place& place,
-                                      const TileSums<kCfg> (&parts)[kWarpsK], uint32_t t,
-                                      float (&g)[2], float (&u)[2]) {
-  float total[4];
-  add_parts<kCfg>(place, parts, t, total);
-  g[0] = total[0], g[1] = total[1];
-  u[0] = total[2], u[1] = total[3];
-  apply_factors(params, place, t, place.col, g, u);
+using Exchange =
+    float[kCfg.warps_k > 1 ? kCfg.warps_k - 1 : 1][kCfg.warps_n][items_of(kCfg)][kItemFloats][32];
+
+// The total of each item, in the first place of the exchange of the warp that finishes it: item %
+// warps_k along k.
+template <Config kCfg>
+DUALGEMM_DEVICE void add_parts(const Place& place, const Sums<kCfg>& sums,
+                               Exchange<kCfg>& exchange) {
+  const uint32_t lane = threadIdx.x % 32;
+#pragma unroll
+  for (int index = 0; index < items_of(kCfg); ++index) {
+    const uint32_t finisher = index % kCfg.warps_k;
+    if (place.warp_k == finisher) continue;
+    const uint32_t slot = place.warp_k < finisher ? place.warp_k : place.warp_k - 1;
+#pragma unroll
+    for (int i = 0; i < kItemFloats; ++i)
+      exchange[slot][place.warp_n][index][i][lane] = sums.of_item(index, i);
+  }
+  __syncwarp();
+  __syncthreads();
+#pragma unroll
+  for (int index = 0; index < items_of(kCfg); ++index) {
+    const uint32_t finisher = index % kCfg.warps_k;
+    if (place.warp_k != finisher) continue;
+#pragma unroll
+    for (int i = 0; i < kItemFloats; ++i) {
+      const float own = sums.of_item(index, i);
+      float total = 0.0f;
+#pragma unroll
+      for (uint32_t part = 0; part < kCfg.warps_k; ++part) {
+        total += part == finisher
+                     ? own
+                     : exchange[part < finisher ? part : part - 1][place.warp_n][index][i][lane];
+      }
+      exchange[0][place.warp_n][index][i][lane] = total * kSumUnit<kCfg>;
+    }
+  }
 }
 
 // g becomes an output: of both products, or where they stand side by side of one, whose factor is
-// act(g) * 1. One copy of the instructions for both cases, or the tiles of 64 rows spill.
+// act(g) * 1. One copy of the instructions for both cases.
 DUALGEMM_DEVICE void activate_product(const Params& params, float (&g)[2], const float (&u)[2]) {
   const bool two = params.combine.side_by_side;
   if (two && !params.combine.activates_each) return;
@@ -103,120 +81,153 @@ DUALGEMM_DEVICE void activate_product(const Params& params, float (&g)[2], const
   activate_all(params.act, g, others);
 }
 
-// Both products. A block of 16 columns is two warps': one of them takes the outputs of both.
-template <Config kCfg>
-DUALGEMM_DEVICE void finish_both(const Params& params, const Place& place,
-                                 const TileSums<kCfg> (&parts)[kWarpsK]) {
+// Both products of an item, halves of 8 columns: total(half, g, u) has the sums.
+template <class Total>
+DUALGEMM_DEVICE void finish_both(const Params& params, const Place& place, uint32_t group,
+                                 uint32_t col, const Total& total) {
   const int products = params.combine.side_by_side ? 2 : 1;
-  if (params.output != OutputType::kE2M1) {
 #pragma unroll 1
-    for (uint32_t t = place.warp_k; t < row_groups_of(kCfg); t += kWarpsK) {
-      float g[2], u[2];
-      products_of_both<kCfg>(params, place, parts, t, g, u);
+  for (int product = 0; product < products; ++product) {
+    float outputs[2][2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      __syncwarp();  // one half after the other: both at once take more registers
+      const uint32_t column = col + half * kHalfCols;
+      float(&g)[2] = outputs[half];
+      float u[2];
+      total(half, g, u);
+      apply_factors(params, place, group, column, g, u);
+      if (product == 1) g[0] = u[0], g[1] = u[1];
+      activate_product(params, g, u);
+      if (params.output != OutputType::kE2M1)
+        store_column(params, place, group, product, column, g);
+    }
+    if (params.output == OutputType::kE2M1)
+      store_block(params, place, group, product, col, outputs[0], outputs[1]);
+  }
+}
+
+// One product of an item's two units, 16 columns each: into R1, or with R1 into D.
+template <Pass kPass>
+DUALGEMM_DEVICE void finish_one(const Params& params, const Place& place, uint32_t group,
+                                uint32_t col, const float (&totals)[kItemFloats][32]) {
+  const uint32_t lane = threadIdx.x % 32;
 #pragma unroll 1
-      for (int product = 0; product < products; ++product) {
-        activate_product(params, g, u);
-        store_column(params, place, t, product, place.col, g);
-        g[0] = u[0], g[1] = u[1];
+  for (uint32_t unit = 0; unit < 2; ++unit) {
+    const uint32_t first = col + unit * kMmaRows;
+    float outputs[2][2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      __syncwarp();
+      const uint32_t column = first + half * kHalfCols;
+      float(&g)[2] = outputs[half];
+      float u[2] = {totals[4 * unit + 2 * half][lane], totals[4 * unit + 2 * half + 1][lane]};
+      if constexpr (kPass == Pass::kGate) {
+        store_r1(params, place, group, column, u);
+      } else {
+        load_r1(params, place, group, column, g);
+        apply_factors(params, place, group, column, g, u);
+        activate_all(params.act, g, u);
+        if (params.output != OutputType::kE2M1) store_column(params, place, group, 0, column, g);
       }
     }
-    return;
-  }
-  if constexpr (writes_nvfp4(kCfg)) {
-    static_assert(kCfg.warps_n == 2);
-    Place low = place, high = place;
-    low.col -= place.warp_n * kHalfCols, low.warp_n = 0;
-    high.col = low.col + kHalfCols, high.warp_n = 1;
-#pragma unroll 1
-    for (uint32_t t = place.warp_k * kCfg.warps_n + place.warp_n; t < row_groups_of(kCfg);
-         t += kWarpsK * kCfg.warps_n) {
-#pragma unroll 1
-      for (int product = 0; product < products; ++product) {
-        float outputs[2][2];
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          __syncwarp();  // one half after the other: both at once take more registers
-          float u[2];
-          products_of_both<kCfg>(params, half == 0 ? low : high, parts, t, outputs[half], u);
-          if (product == 1) outputs[half][0] = u[0], outputs[half][1] = u[1];
-          activate_product(params, outputs[half], u);
-        }
-        store_block<kCfg>(params, low, t, product, low.col, outputs[0], outputs[1]);
-      }
+    if constexpr (kPass != Pass::kGate) {
+      if (params.output == OutputType::kE2M1)
+        store_block(params, place, group, 0, first, outputs[0], outputs[1]);
     }
   }
 }
 
-// Pass::kSequential. One copy of the loop over k for both products: with two the kernel for e2m1
-// and 64 rows took 154 registers, and an SM held one CTA instead of two.
-template <Config kCfg>
-DUALGEMM_DEVICE void multiply_in_turn(const Params& params, const Place& place,
-                                      TileSums<kCfg> (&parts)[kWarpsK]) {
-  __shared__ TileSums<kCfg> gate;  // an element is written and read by one thread
+// The items of a warp: those in steps of `warps` from `first` on. Not inlined, so that all kernels of
+// a file share one copy: it is two thirds of a kernel's instructions, and its time is little.
+template <Pass kPass>
+__device__ __noinline__ void finish(const Params& params, Place place,
+                                    const float (*items)[kItemFloats][32], uint32_t count,
+                                    uint32_t groups, uint32_t warps) {
+  const uint32_t lane = threadIdx.x % 32;
 #pragma unroll 1
-  for (int product = 0; product < 2; ++product) {
-    if (product == 1) __syncthreads();  // the parts have been read
-    multiply_to<kCfg>(params, place,
-                      rows_of_one(params, place, product == 0 ? params.gate : params.up), parts);
-    if (product == 1) break;
-#pragma unroll 1
-    for (uint32_t t = place.warp_k; t < row_groups_of(kCfg); t += kWarpsK) {
-      float total[4];
-      add_parts<kCfg>(place, parts, t, total);
-#pragma unroll
-      for (int i = 0; i < 4; ++i) gate[place.warp_n][t][i][threadIdx.x % 32] = total[i];
-    }
-  }
-#pragma unroll 1
-  for (uint32_t t = place.warp_k; t < row_groups_of(kCfg); t += kWarpsK) {
-    float total[4];
-    add_parts<kCfg>(place, parts, t, total);
-    finish_one<kCfg>(params, place, t, total, &gate);
-  }
-}
-
-// Each of the warps that shared k finishes its share of the row groups. tile: of CTAs'.
-template <Config kCfg>
-DUALGEMM_DEVICE void compute_tile(const Params& params, uint32_t tile,
-                                  TileSums<kCfg> (&parts)[kWarpsK]) {
-  const Place place = place_of_thread<kCfg>(params, tile);
-  if constexpr (kCfg.pass == Pass::kGroups) find_rows<kCfg>(params, place);
-  if constexpr (kCfg.pass == Pass::kSequential) {
-    multiply_in_turn<kCfg>(params, place, parts);
-  } else {
-    const WeightRows rows =
-        is_fused(kCfg.pass)
-            ? rows_of_both(params, place)
-            : rows_of_one(params, place, kCfg.pass == Pass::kGate ? params.gate : params.up);
-    multiply_to<kCfg>(params, place, rows, parts);
-    if constexpr (is_fused(kCfg.pass)) {
-      finish_both<kCfg>(params, place, parts);
+  for (uint32_t index = place.warp_k; index < count; index += warps) {
+    const uint32_t pair = index / groups, group = index - pair * groups;
+    const float(&totals)[kItemFloats][32] = items[index];
+    if constexpr (kPass == Pass::kFused) {
+      const uint32_t col = place.col + pair * 2 * kHalfCols + place.row;
+      finish_both(params, place, group, col, [&](int half, float(&g)[2], float(&u)[2]) {
+        g[0] = totals[4 * half][lane], g[1] = totals[4 * half + 1][lane];
+        u[0] = totals[4 * half + 2][lane], u[1] = totals[4 * half + 3][lane];
+      });
+    } else if constexpr (kPass == Pass::kSequential) {
+      const uint32_t col = place.col + pair * kMmaRows + place.row;
+      finish_both(params, place, group, col, [&](int half, float(&g)[2], float(&u)[2]) {
+        g[0] = totals[2 * half][lane], g[1] = totals[2 * half + 1][lane];
+        u[0] = totals[4 + 2 * half][lane], u[1] = totals[4 + 2 * half + 1][lane];
+      });
     } else {
-#pragma unroll 1
-      for (uint32_t t = place.warp_k; t < row_groups_of(kCfg); t += kWarpsK) {
-        float total[4];
-        add_parts<kCfg>(place, parts, t, total);
-        finish_one<kCfg>(params, place, t, total, nullptr);
-      }
+      finish_one<kPass>(params, place, group, place.col + pair * 2 * kMmaRows + place.row, totals);
     }
   }
+}
+
+template <Config kCfg>
+DUALGEMM_DEVICE void compute_tile(const Params& params, uint32_t tile, uint8_t* smem) {
+  auto& table = *reinterpret_cast<TileRows<kCfg>*>(smem);
+  static_assert(sizeof(TileRows<kCfg>) == table_bytes_of(kCfg));
+  uint8_t* const stages = smem + table_bytes_of(kCfg);
+  const Place place = place_of_thread<kCfg>(params, tile);
+  find_rows<kCfg>(params, place, table);
+  __syncwarp();
+  __syncthreads();
+  Sums<kCfg> sums;
+  if constexpr (kCfg.pass == Pass::kSequential) {
+    // One copy of the loop over k for both products.
+#pragma unroll 1
+    for (int product = 0; product < 2; ++product) {
+#pragma unroll
+      for (int unit = 0; unit < loop_units_of(kCfg); ++unit) {
+#pragma unroll
+        for (int group = 0; group < kCfg.groups; ++group) {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            sums.first[unit][group][i] = sums.second[unit][group][i];
+            sums.second[unit][group][i] = 0.0f;
+          }
+        }
+      }
+      multiply<kCfg>(params, place, product == 0 ? params.gate : params.up, table, stages,
+                     sums.second);
+      ptx::cp_async_wait_group<0>();
+      __syncwarp();
+      __syncthreads();  // the stages have been read
+    }
+  } else {
+    multiply<kCfg>(params, place, kCfg.pass == Pass::kUp ? params.up : params.gate, table, stages,
+                   sums.first);
+  }
+  ptx::cp_async_wait_group<0>();
+  __syncwarp();
+  __syncthreads();  // the stages have been read: sums take their place
+  // Found anew, so that the loop need not keep it in registers.
+  const Place finished = place_of_thread<kCfg>(params, tile);
+  auto& exchange = *reinterpret_cast<Exchange<kCfg>*>(stages);
+  add_parts<kCfg>(finished, sums, exchange);
+  finish<kCfg.pass>(params, finished, exchange[0][finished.warp_n], items_of(kCfg), kCfg.groups,
+                    kCfg.warps_k);
 }
 
 // A CTA has one tile; with groups there may be fewer tiles than CTAs, or, where rows name their
 // experts, more.
 template <Config kCfg>
 DUALGEMM_DEVICE void dual_gemm(const Params& params) {
-  __shared__ TileSums<kCfg> parts[kWarpsK];
-  if constexpr (kCfg.pass == Pass::kGroups) {
+  extern __shared__ __align__(16) uint8_t smem[];
+  if (params.groups.table == nullptr) {
+    compute_tile<kCfg>(params, blockIdx.x, smem);
+    return;
+  }
 #pragma unroll 1
-    for (uint32_t tile = blockIdx.x; tile / params.tiles_n < number_of_tiles(params.groups);
-         tile += gridDim.x) {
-      compute_tile<kCfg>(params, tile, parts);
-      __syncwarp();
-      __syncthreads();  // the parts have been read
-    }
-  } else {
-    compute_tile<kCfg>(params, blockIdx.x, parts);
+  for (uint32_t tile = blockIdx.x; tile / params.tiles_n < number_of_tiles(params.groups);
+       tile += gridDim.x) {
+    compute_tile<kCfg>(params, tile, smem);
+    __syncwarp();
+    __syncthreads();  // sums and rows have been read
   }
 }
 

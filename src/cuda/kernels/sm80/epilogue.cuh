@@ -8,7 +8,8 @@
 #include "cuda/device/factors.cuh"
 #include "cuda/device/store_row.cuh"
 #include "cuda/kernels/common/store_nvfp4.cuh"
-#include "cuda/kernels/sm80/multiply.cuh"
+#include "cuda/kernels/sm80/decode.cuh"
+#include "cuda/kernels/sm80/place.cuh"
 
 namespace dualgemm::cuda::sm80 {
 
@@ -55,13 +56,12 @@ DUALGEMM_DEVICE void store_column(const Params& params, const Place& place, uint
 }
 
 // To D, which is kE2M1: two columns of a block of 16, `col` and the one 8 further. By a warp.
-template <Config kCfg>
 DUALGEMM_DEVICE void store_block(const Params& params, const Place& place, uint32_t group,
                                  int product, uint32_t col, const float (&low)[2],
                                  const float (&high)[2]) {
   const uint32_t block = block_of(params, columns_of(params, product), col);
   OutputRows rows = rows_of_batch(params, place.batch);
-  if constexpr (kCfg.pass == Pass::kGroups)
+  if (params.groups.table != nullptr)
     rows = rows_of_group(params, tile_of(params.groups, place.group_tile));
 #pragma unroll
   for (int i = 0; i < 2; ++i)

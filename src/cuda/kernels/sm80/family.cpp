@@ -10,45 +10,58 @@ namespace {
 Status supports_request(const KernelRequest& request) { return supports(request.problem); }
 
 std::vector<KernelShape> candidates(const KernelRequest& request) {
-  return shapes_for(request.problem, fused_pass(request.problem));
+  return shapes_for({request.problem, Pass::kFused, request.prepared}, request.caps);
 }
 
 TimedShape fastest(const KernelRequest& request) {
-  const Problem& p = request.problem;
-  return {shape_of(choose_instance(p, fused_pass(p)).config), 1};  // there is no other family
+  const Config& config =
+      choose_instance({request.problem, Pass::kFused, request.prepared}, request.caps).config;
+  return {shape_of(config, stages_for(config, request.problem, request.caps)),
+          1};  // there is no other family
 }
 
 int64_t plan_workspace(const Plan& plan) {
-  const auto instance = instance_of(plan, fused_pass(plan.problem));
+  const auto instance = instance_of(plan, Pass::kFused);
   return instance ? workspace_bytes(plan.problem, **instance) : 0;
 }
 
 Expected<FamilyLaunches> launches(const LaunchInputs& in) {
-  const auto instance = instance_of(in.plan, fused_pass(in.plan.problem));
+  const auto instance = instance_of(in.plan, Pass::kFused);
   if (!instance) return instance.status();
-  return FamilyLaunches{build_fused(in.problem, in.buffers, in.workspace, **instance)};
+  return FamilyLaunches{build_fused(
+      {in.problem, in.buffers, **instance, in.plan.shape.stages, in.workspace, in.prepared})};
 }
 
 }  // namespace
 
-KernelShape shape_of(const Config& config) {
-  return {.tile_m = config.tile_m, .tile_n = tile_n_of(config), .tile_k = kTileK};
+KernelShape shape_of(const Config& config, int64_t stages) {
+  return {.tile_m = tile_m_of(config),
+          .tile_n = tile_n_of(config),
+          .tile_k = kChunkK,
+          .stages = stages,
+          .k_warpgroups = config.warps_k};
 }
 
-std::vector<KernelShape> shapes_for(const Problem& problem, Pass pass) {
+std::vector<KernelShape> shapes_for(const InstanceRequest& request, const DeviceCaps& caps) {
   std::vector<KernelShape> shapes;
-  for (const Instance& instance : instances()) {
-    if (is_for(instance.config, problem, pass)) shapes.push_back(shape_of(instance.config));
+  for (const Instance& instance : instances(request.prepared)) {
+    const Config& config = instance.config;
+    if (is_for(config, request))
+      shapes.push_back(shape_of(config, stages_for(config, request.problem, caps)));
   }
   return shapes;
 }
 
 Expected<const Instance*> instance_of(const Plan& plan, Pass pass) {
-  const Instance* instance =
-      find_instance(plan.problem, plan.shape.tile_m, plan.shape.tile_n, pass);
-  if (plan.shape.tile_n > 0 && instance != nullptr) return instance;
+  const KernelShape& shape = plan.shape;
+  const Instance* instance = find_instance({plan.problem, pass, plan.prepared},
+                                           {shape.tile_m, shape.tile_n, shape.k_warpgroups});
+  if (shape.tile_n > 0 && shape.k_warpgroups > 0 && instance != nullptr &&
+      shape.stages >= kMinStages && shape.stages <= kMaxStages)
+    return instance;
   return Status::unsupported("plan",
-                             fmt::format("tile {} x {}", plan.shape.tile_m, plan.shape.tile_n),
+                             fmt::format("tile {} x {}, {} warps along k, {} stages", shape.tile_m,
+                                         shape.tile_n, shape.k_warpgroups, shape.stages),
                              "must be one of the compiled kernels");
 }
 

@@ -2,23 +2,60 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 #include "core/int_math.hpp"
 #include "cuda/device/from_problem.hpp"
 #include "cuda/kernels/common/group_tiles.hpp"
+#include "cuda/kernels/packed/packed_weights.hpp"
 #include "cuda/kernels/sm80/params.hpp"
 #include "cuda/runtime/limits.hpp"
 
 namespace dualgemm::cuda::sm80 {
 namespace {
 
-constexpr int64_t kVectorBytes = 16;
+using core::ceil_div;
+
+constexpr int64_t kBlockCodeBytes = 8, kPieceBytes = 16;  // what is copied at a time
+
+// The order of sums that batch_invariant keeps: that of the tiles which any m can have.
+constexpr int kInvariantWarpsK = 4;
+
+// Bytes of shared memory that a CTA can have: CUDA C++ Programming Guide 13.0, "Compute
+// Capabilities", table "Technical Specifications". On GPUs that it does not list the least there is.
+int64_t smem_of_cta(const DeviceCaps& caps) {
+  switch (caps.compute_capability) {
+    case 80:
+    case 87:
+      return 163 << 10;
+    case 90:
+    case 100:
+    case 103:
+    case 110:
+      return 227 << 10;
+    default:
+      return 99 << 10;
+  }
+}
+
+// Tiles of D of a size, if every batch or expert has the usual rows.
+int64_t usual_tiles(const Problem& problem, int64_t tile_m, int64_t tile_n) {
+  return ceil_div(usual_rows(problem), tile_m) * ceil_div(problem.n, tile_n) * problem.l;
+}
+
+// By the measurements in docs/kernels/sm80.md: few rows are bound by reading and decoding, which more
+// warps an SM hide better; many fill the GPU with the widest tiles.
+int usual_warps_k(const Problem& problem, const DeviceCaps& caps) {
+  if (problem.batch_invariant) return kInvariantWarpsK;
+  const int64_t rows = usual_rows(problem), sms = std::max(caps.num_sms, 1);
+  if (rows <= 16) return 8;
+  if (rows <= 32) return usual_tiles(problem, 32, 32) * 2 <= 3 * sms ? 8 : 4;
+  return rows > 96 || usual_tiles(problem, 64, 128) * 4 >= 3 * sms ? 2 : 4;
+}
 
 constexpr int64_t kMaxR1Bytes = int64_t{1} << 40;  // far beyond any memory, and of an offset
 constexpr int64_t kSectorFloats = 8;               // memory moves 32 bytes
-
-using core::ceil_div;
 
 int64_t r1_ld(const Problem& problem) { return core::round_up(problem.n, kSectorFloats); }
 
@@ -37,23 +74,32 @@ OperandView view_of(const core::ResolvedMatrix& matrix, const void* rows, const 
   return view;
 }
 
-bool is_aligned16(const OperandView& view) {
-  return (reinterpret_cast<uintptr_t>(view.rows) | static_cast<uintptr_t>(view.row_bytes) |
-          static_cast<uintptr_t>(view.batch_bytes)) %
-             kVectorBytes ==
+bool rows_begin_at_multiples_of(int64_t bytes, const OperandView& view) {
+  return (static_cast<int64_t>(reinterpret_cast<uintptr_t>(view.rows)) | view.row_bytes |
+          view.batch_bytes) %
+             bytes ==
+         0;
+}
+bool scales_begin_at_multiples_of(int64_t bytes, const ScaleView& view) {
+  return (static_cast<int64_t>(reinterpret_cast<uintptr_t>(view.bytes)) | view.ld |
+          view.batch_bytes) %
+             bytes ==
          0;
 }
 
-// With the narrow tiles.
+// The narrowest tiles of D; sequential and other passes have wider ones.
+constexpr int64_t kNarrowestCols = kWarpUnits * kHalfCols;
+
+// With the lowest tiles.
 Status check_group_tiles(const Problem& problem) {
   DUALGEMM_TRY(check_groups(problem));
   int64_t tiles = most_listed_tiles(problem, kGroupRows);  // below 2^59
-  if (!__builtin_mul_overflow(tiles, ceil_div(problem.n, kMmaRows / 2), &tiles) &&
+  if (!__builtin_mul_overflow(tiles, ceil_div(problem.n, kNarrowestCols), &tiles) &&
       tiles <= kMaxCtas) {
     return {};
   }
   return Status::unsupported("m, n, l", fmt::format("{}, {}, {}", problem.m, problem.n, problem.l),
-                             "experts must have at most 2^31 - 1 tiles of 8 x 8");
+                             "experts must have at most 2^31 - 1 tiles of 8 x 32");
 }
 
 }  // namespace
@@ -62,11 +108,11 @@ Status supports(const Problem& problem) {
   DUALGEMM_TRY(check_rows_type(problem));
   DUALGEMM_TRY(check_extents(problem));
   if (problem.grouping != Grouping::kNone) return check_group_tiles(problem);
-  // The narrow tiles have 8 rows, at least 8 columns, and are chosen for at most 8 rows of A.
-  int64_t tiles = ceil_div(problem.m, 64) * ceil_div(problem.n, kMmaRows / 2);  // below 2^53
+  // A config may demand the lowest tiles for any m.
+  int64_t tiles = ceil_div(problem.m, kGroupRows) * ceil_div(problem.n, kNarrowestCols);  // < 2^54
   if (!__builtin_mul_overflow(tiles, problem.l, &tiles) && tiles <= kMaxCtas) return {};
   return Status::unsupported("m, n, l", fmt::format("{}, {}, {}", problem.m, problem.n, problem.l),
-                             "must be at most 2^31 - 1 tiles of 64 x 8");
+                             "must be at most 2^31 - 1 tiles of 8 x 32");
 }
 
 Status supports_r1(const Problem& problem) {
@@ -83,72 +129,105 @@ int64_t r1_bytes(const Problem& problem) {
   return problem.l * problem.m * r1_ld(problem) * static_cast<int64_t>(sizeof(float));
 }
 
-bool is_for(const Config& config, const Problem& problem, Pass pass) {
-  if (config.a_type != a_type_of(problem.a.type) || config.pass != pass) return false;
-  return problem.d.type != DataType::kE2M1 || pass == Pass::kGate || writes_nvfp4(config);
+bool is_for(const Config& config, const InstanceRequest& request) {
+  return config.a_type == a_type_of(request.problem.a.type) && config.pass == request.pass &&
+         config.prepared == request.prepared &&
+         (!request.problem.batch_invariant || config.warps_k == kInvariantWarpsK);
 }
 
-const Instance* find_instance(const Problem& problem, int64_t tile_m, int64_t tile_n, Pass pass) {
-  for (const Instance& instance : instances()) {
+const Instance* find_instance(const InstanceRequest& request, const InstanceShape& shape) {
+  const auto is = [](int64_t wanted, int64_t observed) {
+    return wanted == 0 || wanted == observed;
+  };
+  for (const Instance& instance : instances(request.prepared)) {
     const Config& config = instance.config;
-    if (is_for(config, problem, pass) && config.tile_m == tile_m &&
-        (tile_n == 0 || tile_n_of(config) == tile_n))
+    if (is_for(config, request) && is(shape.tile_m, tile_m_of(config)) &&
+        is(shape.tile_n, tile_n_of(config)) && is(shape.warps_k, config.warps_k))
       return &instance;
   }
   return nullptr;
 }
 
-Pass fused_pass(const Problem& problem) {
-  return problem.grouping == Grouping::kNone ? Pass::kFused : Pass::kGroups;
+// The lowest tile that holds all rows, or the highest, among those of the order of sums that was
+// fastest on an H100 (docs/kernels/sm80.md).
+const Instance& choose_instance(const InstanceRequest& request, const DeviceCaps& caps) {
+  const int64_t warps_k = usual_warps_k(request.problem, caps);
+  const Instance* chosen = nullptr;
+  for (const Instance& instance : instances(request.prepared)) {
+    const Config& config = instance.config;
+    if (!is_for(config, request) || config.warps_k != warps_k) continue;
+    if (chosen != nullptr && smem_bytes_of(config, kMinStages) > smem_of_cta(caps)) break;
+    chosen = &instance;  // they stand in the order of rows
+    if (usual_rows(request.problem) <= tile_m_of(config)) break;
+  }
+  return *chosen;
 }
 
-const Instance& choose_instance(const Problem& problem, Pass pass) {
-  // The narrow tile for groups has 8 columns, half a block of NVFP4.
-  const Instance* const narrow =
-      usual_rows(problem) <= kGroupRows ? find_instance(problem, kGroupRows, 0, pass) : nullptr;
-  return narrow != nullptr ? *narrow : *find_instance(problem, 64, 0, pass);
+int64_t stages_for(const Config& config, const Problem& problem, const DeviceCaps& caps) {
+  // With 8 rows a third stage keeps it at two CTAs an SM, which is faster than four: 35.4 us, 39.4
+  // (M = 1, (14336, 4096), H100).
+  const bool crowded = config.groups == 1 &&
+                       usual_tiles(problem, tile_m_of(config), tile_n_of(config)) > caps.num_sms;
+  const int wanted = config.groups == 4 || crowded ? kMaxStages : kMinStages;
+  return smem_bytes_of(config, wanted) <= smem_of_cta(caps) ? wanted : kMinStages;
 }
 
 int64_t workspace_bytes(const Problem& problem, const Instance& instance) {
   if (problem.grouping == Grouping::kNone) return 0;
-  return group_tiles_bytes(problem, instance.config.tile_m);
+  return group_tiles_bytes(problem, tile_m_of(instance.config));
 }
 
-std::vector<KernelLaunch> build_fused(const core::ResolvedProblem& problem, const Buffers& buffers,
-                                      void* workspace, const Instance& instance) {
+std::vector<KernelLaunch> build_fused(const LaunchParts& parts) {
   std::vector<KernelLaunch> launches;
-  if (problem.problem.grouping != Grouping::kNone) {
-    launches.push_back(
-        group_tiles_launch(problem.problem, buffers, instance.config.tile_m, workspace));
+  const Problem& problem = parts.problem.problem;
+  if (problem.grouping != Grouping::kNone) {
+    launches.push_back(group_tiles_launch(problem, parts.buffers, tile_m_of(parts.instance.config),
+                                          parts.workspace));
   }
-  launches.push_back(build_launch(problem, buffers, workspace, instance));
+  launches.push_back(build_launch(parts));
   return launches;
 }
 
-KernelLaunch build_launch(const core::ResolvedProblem& given, const Buffers& buffers,
-                          void* workspace, const Instance& instance) {
-  const core::ResolvedProblem problem = with_shared_rows(given);
+KernelLaunch build_launch(const LaunchParts& parts) {
+  const core::ResolvedProblem problem = with_shared_rows(parts.problem);
   const Problem& p = problem.problem;
+  const Buffers& buffers = parts.buffers;
+  const Config& config = parts.instance.config;
   const bool grouped = p.grouping != Grouping::kNone;
   Params params{};
   params.a = view_of(problem.a, buffers.a, buffers.a_scales);
   params.gate = view_of(problem.gate, buffers.gate, buffers.gate_scales);
   params.up = view_of(problem.up, buffers.up, buffers.up_scales);
+  if (config.prepared) params.packed = packed_weights(p, parts.prepared);
   set_epilogue(problem, buffers, params);
-  params.r1 = static_cast<float*>(workspace);
+  params.r1 = static_cast<float*>(parts.workspace);
   params.r1_ld = r1_ld(p);
   params.output = output_type_of(p.d.type);
-  params.aligned16 = is_aligned16(params.a) && is_aligned16(params.gate) && is_aligned16(params.up);
+  const int64_t a_bytes = config.a_type == AType::kE2M1 ? kBlockCodeBytes : kPieceBytes;
+  params.a_aligned = rows_begin_at_multiples_of(a_bytes, params.a);
+  const auto weights_begin_at = [&](int64_t bytes) {
+    return rows_begin_at_multiples_of(bytes, params.gate) &&
+           rows_begin_at_multiples_of(bytes, params.up);
+  };
+  params.weights_aligned = weights_begin_at(kPieceBytes)       ? kPieceBytes
+                           : weights_begin_at(kBlockCodeBytes) ? kBlockCodeBytes
+                                                               : 1;
+  params.scales_aligned = scales_begin_at_multiples_of(kChunkK16, params.gate.scales) &&
+                          scales_begin_at_multiples_of(kChunkK16, params.up.scales);
   params.k16 = static_cast<uint32_t>(p.k / 16);
-  params.groups = group_tiles_of(p, buffers, workspace);
+  params.stages = static_cast<uint32_t>(parts.stages);
+  if (grouped) params.groups = group_tiles_of(p, buffers, parts.workspace);
   params.row_index = row_index_of(p, buffers);
-  const int64_t tile_m = instance.config.tile_m;
+  const int64_t tile_m = tile_m_of(config);
   const int64_t tiles_m = grouped ? most_group_tiles(p, tile_m) : ceil_div(p.m, tile_m) * p.l;
   params.tiles_m = static_cast<uint32_t>(ceil_div(p.m, tile_m));
-  params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, tile_n_of(instance.config)));
-  KernelLaunch launch{.kernel = {"dual_gemm_sm80", instance.entry, instance.kernel},
+  params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, tile_n_of(config)));
+  KernelLaunch launch{.kernel = {config.prepared ? "dual_gemm_sm80_prepared" : "dual_gemm_sm80",
+                                 parts.instance.entry, parts.instance.kernel},
                       .ctas = static_cast<uint32_t>(tiles_m * params.tiles_n),
-                      .threads = static_cast<uint32_t>(threads_of(instance.config))};
+                      .threads = static_cast<uint32_t>(threads_of(config)),
+                      .dynamic_smem_bytes = static_cast<uint32_t>(
+                          smem_bytes_of(config, static_cast<int>(parts.stages)))};
   launch.set_params(params);
   return launch;
 }

@@ -1,173 +1,187 @@
-// The loop over k: sums of 16 rows of weights with the rows of a tile.
+// The loop over k: sums of a warp's rows of weights with the rows of a tile.
 //
-// A warp's 16 rows of mma are 8 of Gate and the same 8 of Up (both sums of an output are then in
-// one thread), or 16 of one operand; its 8 columns are rows of A. kWarpsK warps divide the
-// k-tiles of a tile into contiguous parts.
+// mma adds over k, whose order inside a chunk is free as long as it is the same for both operands:
+// lane 4r + q has the 16-block q of its rows, and each word of eight codes gives two MMAs, nibbles
+// 0,4 and 1,5, then 2,6 and 3,7. warps_k warps divide the chunks of a tile into contiguous parts.
+// Stages pass through a ring; one barrier a chunk says that a stage is there and the one before it
+// may be filled again.
 #pragma once
 
 #include <cstdint>
 
-#include "cuda/device/group_tiles.cuh"
-#include "cuda/kernels/sm80/config.hpp"
-#include "cuda/kernels/sm80/fragments.cuh"
-#include "cuda/kernels/sm80/params.hpp"
+#include "cuda/kernels/sm80/load_a.cuh"
+#include "cuda/ptx/grid.cuh"
 
 namespace dualgemm::cuda::sm80 {
 
-// Sums of one warp: [group of 8 rows of A][mma's d].
+// Sums of a warp in one loop over k: [unit][group of 8 rows of A][mma's d].
 template <Config kCfg>
-using Accumulators = float[row_groups_of(kCfg)][4];
+using LoopSums = float[loop_units_of(kCfg)][kCfg.groups][4];
 
-// Where a warp works.
-struct Place {
-  uint32_t m_begin, m_end;  // first row of the tile; where the rows end, perhaps before the tile
-  uint32_t swizzled_shift;  // from a row of A to its row of swizzled scales
-  uint32_t batch;           // or expert
-  uint32_t group_tile;      // of groups: in their table
-  uint32_t col;             // of this thread's first sums
-  uint32_t warp_n, warp_k;
-  uint32_t row_in_group, quarter;  // lane / 4: row of 8; lane % 4: part of the k-tile
-};
-
-// Tile `tile` of CTAs', which exists.
-template <Config kCfg>
-DUALGEMM_DEVICE Place place_of_thread(const Params& params, uint32_t tile) {
-  constexpr bool kGrouped = kCfg.pass == Pass::kGroups;
-  const uint32_t tiles_m = kGrouped ? number_of_tiles(params.groups) : params.tiles_m;
-  const uint32_t column = tile / tiles_m;
-  const uint32_t batch = kGrouped ? 0 : column / params.tiles_n;
-  const uint32_t tile_m = tile - column * tiles_m;
-  const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  Place place;
-  if constexpr (kGrouped) {
-    const GroupTile rows = tile_of(params.groups, tile_m);
-    place.group_tile = tile_m;
-    place.batch = rows.expert;
-    place.m_begin = rows.begin;
-    place.m_end = rows.end;
-    place.swizzled_shift = rows.padded_begin - rows.begin;
+// All but the youngest stages - 2 groups of copies are complete.
+DUALGEMM_DEVICE void wait_for_stage(uint32_t stages) {
+  static_assert(kMinStages == 2 && kMaxStages == 3);
+  if (stages == 2) {
+    ptx::cp_async_wait_group<0>();
   } else {
-    place.group_tile = 0;
-    place.batch = batch;
-    place.m_begin = tile_m * kCfg.tile_m;
-    place.m_end = params.m;
-    place.swizzled_shift = 0;
+    ptx::cp_async_wait_group<1>();
   }
-  place.warp_n = warp % kCfg.warps_n;
-  place.warp_k = warp / kCfg.warps_n;
-  place.row_in_group = lane / 4;
-  place.quarter = lane % 4;
-  place.col = (column - batch * params.tiles_n) * tile_n_of(kCfg) +
-              place.warp_n * warp_cols_of(kCfg) + place.row_in_group;
-  return place;
 }
 
-// One thread's rows of mma's 16: row_in_group and 8 more.
-struct WeightRows {
-  RowCursor low, high;
-};
-
-DUALGEMM_DEVICE WeightRows rows_of_both(const Params& params, const Place& place) {
-  return {row_cursor(params.gate, place.batch, place.col, params.n, place.col),
-          row_cursor(params.up, place.batch, place.col, params.n, place.col)};
-}
-
-DUALGEMM_DEVICE WeightRows rows_of_one(const Params& params, const Place& place,
-                                       const OperandView& weights) {
-  const uint32_t high = place.col + kMmaRows / 2;
-  return {row_cursor(weights, place.batch, place.col, params.n, place.col),
-          row_cursor(weights, place.batch, high, params.n, high)};
-}
-
-// Where the rows of a group's tile begin, and their scales. In shared memory: made from the index
-// for each k-tile, they spilled (64 rows of halves).
 template <Config kCfg>
-struct TileRows {
-  const uint8_t* rows[kCfg.tile_m];  // null: no such row
-  const uint8_t* scales[kCfg.a_type == AType::kE2M1 ? kCfg.tile_m : 1];
-};
-template <Config kCfg>
-DUALGEMM_DEVICE TileRows<kCfg>& rows_of_tile() {
-  __shared__ TileRows<kCfg> rows;
-  return rows;
-}
-
-// By all threads; returns behind a barrier.
-template <Config kCfg>
-DUALGEMM_DEVICE void find_rows(const Params& params, const Place& place) {
-  TileRows<kCfg>& to = rows_of_tile<kCfg>();
-  const bool indexed = params.row_index.of_a != nullptr;
-  for (uint32_t i = threadIdx.x; i < kCfg.tile_m; i += blockDim.x) {
-    const uint32_t row = place.m_begin + i;
-    const bool exists = row < place.m_end;
-    const uint32_t of_a = exists ? params.row_index(row) : 0;
-    const RowCursor cursor = row_cursor(params.a, place.batch, of_a, exists ? ~0u : 0,
-                                        indexed ? of_a : row + place.swizzled_shift);
-    to.rows[i] = cursor.row;
-    if constexpr (kCfg.a_type == AType::kE2M1) to.scales[i] = cursor.scales;
-  }
+DUALGEMM_DEVICE void sync_sharers(const Place& place) {
   __syncwarp();
-  __syncthreads();
+  if constexpr (kCfg.warps_n > 1) ptx::barrier_sync(1 + place.warp_k, kSharers<kCfg>);
+}
+
+// What a lane multiplies of a row of A at a time: eight neighbours along k.
+template <Config kCfg>
+DUALGEMM_DEVICE uint4 load_eight(const Place& place, const uint8_t* rows, int word, int group) {
+  const uint32_t row = group * kGroupRows + place.row;
+  const uint4 eight =
+      *reinterpret_cast<const uint4*>(rows + piece_place(row, 2 * place.quarter + word));
+  if constexpr (kCfg.a_type == AType::kE2M1) return eight;  // in the order of pairs
+  return make_uint4(__byte_perm(eight.x, eight.z, 0x5410), __byte_perm(eight.x, eight.z, 0x7632),
+                    __byte_perm(eight.y, eight.w, 0x5410), __byte_perm(eight.y, eight.w, 0x7632));
 }
 
 template <Config kCfg>
-DUALGEMM_DEVICE RowCursor cursor_of_a(const Params& params, const Place& place, uint32_t in_tile) {
-  if constexpr (kCfg.pass == Pass::kGroups) {
-    const TileRows<kCfg>& of = rows_of_tile<kCfg>();
-    const uint8_t* scales = nullptr;
-    if constexpr (kCfg.a_type == AType::kE2M1) scales = of.scales[in_tile];
-    return {of.rows[in_tile], scales, params.a.scales.swizzled};
-  } else {
-    // From the parameters, each time: held in a register, the sequential kernels for halves took
-    // 148 of them, and an SM held one CTA instead of two (sm_90, 64 rows).
-    const uint32_t row = place.m_begin + in_tile;
-    return row_cursor(params.a, place.batch, row, params.m, row);
-  }
-}
-
-template <Config kCfg>
-DUALGEMM_DEVICE void load_a(const Params& params, const Place& place, uint32_t group, uint32_t k16,
-                            Steps& steps) {
-  const RowCursor cursor =
-      cursor_of_a<kCfg>(params, place, group * kGroupRows + place.row_in_group);
-  if constexpr (kCfg.a_type == AType::kE2M1) {
-    decode<false>(load_packed(cursor, k16, params.k16, params.aligned16), steps);
-  } else {
-    load_halves(cursor, k16, params.k16, params.aligned16, steps);
-  }
-}
-
-// This warp's part of the k-tiles.
-template <Config kCfg>
-DUALGEMM_DEVICE void multiply(const Params& params, const Place& place, const WeightRows& rows,
-                              Accumulators<kCfg>& sums) {
+DUALGEMM_DEVICE void decode_word(uint32_t word, uint32_t scale, uint32_t (&pairs)[4]) {
   constexpr bool kBf16 = kCfg.a_type == AType::kBF16;
-  const uint32_t k_tiles = (params.k16 + kTileK16 - 1) / kTileK16;
-  const uint32_t begin = k_tiles * place.warp_k / kWarpsK;
-  const uint32_t end = k_tiles * (place.warp_k + 1) / kWarpsK;
-  const auto load = [&](const RowCursor& cursor, uint32_t k_tile) {
-    return load_packed(cursor, k_tile * kTileK16 + 2 * place.quarter, k_tile < end ? params.k16 : 0,
-                       params.aligned16);
-  };
-  Packed next_low = load(rows.low, begin), next_high = load(rows.high, begin);
-#pragma unroll 1
-  for (uint32_t k_tile = begin; k_tile < end; ++k_tile) {
-    Steps low_steps, high_steps;
-    decode<kBf16>(next_low, low_steps);
-    decode<kBf16>(next_high, high_steps);
-    next_low = load(rows.low, k_tile + 1);
-    next_high = load(rows.high, k_tile + 1);
+  if constexpr (kCfg.prepared) {
+    place_packed_word<kBf16>(word, pairs);
+  } else {
+    place_word<kBf16>(word, pairs);
+  }
 #pragma unroll
-    for (int t = 0; t < row_groups_of(kCfg); ++t) {
-      Steps a_steps;
-      load_a<kCfg>(params, place, t, k_tile * kTileK16 + 2 * place.quarter, a_steps);
-      __syncwarp();  // the loads have branches, mma needs the whole warp
+  for (int pair = 0; pair < 4; ++pair) pairs[pair] = multiply_pair<kBf16>(pairs[pair], scale);
+}
+
+// Eight neighbours along k of a lane's two rows of a unit: mma's a of two steps.
+struct Decoded {
+  uint32_t low[4], high[4];
+};
+
+template <Config kCfg>
+DUALGEMM_DEVICE Decoded decode(const uint8_t* weights, int unit, int word) {
+  constexpr bool kBf16 = kCfg.a_type == AType::kBF16;
+  const uint32_t lane = threadIdx.x % 32;
+  const uint8_t* const codes = weights + unit * kCodeBytes;
+  const uint8_t* const scales = weights + loop_units_of(kCfg) * kCodeBytes + unit * kScaleBytes;
+  uint32_t low, high, low_scale, high_scale;
+  if constexpr (kCfg.prepared) {
+    const uint4 all = reinterpret_cast<const uint4*>(codes)[lane];
+    low = word == 0 ? all.x : all.y, high = word == 0 ? all.z : all.w;
+    const uint32_t both = reinterpret_cast<const uint16_t*>(scales)[lane];
+    low_scale = both & 0xFF, high_scale = both >> 8;
+  } else {
+    const uint2 lows = reinterpret_cast<const uint2*>(codes)[lane];
+    const uint2 highs = reinterpret_cast<const uint2*>(codes)[32 + lane];
+    low = word == 0 ? lows.x : lows.y, high = word == 0 ? highs.x : highs.y;
+    low_scale = scales[lane], high_scale = scales[32 + lane];
+  }
+  expand_scales<kBf16>(low_scale, high_scale, low_scale, high_scale);
+  Decoded decoded;
+  decode_word<kCfg>(low, low_scale, decoded.low);
+  decode_word<kCfg>(high, high_scale, decoded.high);
+  return decoded;
+}
+
+// Whether the next weights are decoded before the MMAs of those at hand are issued: with 64 rows
+// 1520 us, 1791 without (4096 rows, (4096, 7168), bf16, H100). Blocks of A in flight leave too few
+// registers for it: 1666 us, 1625 without (e2m1).
+template <Config kCfg>
+inline constexpr bool kDecodesAhead = kCfg.a_type != AType::kE2M1 || kCfg.groups < 8;
+
+// Rows are loaded where the MMAs have read their registers.
+template <Config kCfg>
+DUALGEMM_DEVICE void multiply_stage(const Place& place, const uint8_t* rows, const uint8_t* weights,
+                                    LoopSums<kCfg>& sums) {
+  constexpr bool kBf16 = kCfg.a_type == AType::kBF16;
+  constexpr int kUnits = loop_units_of(kCfg), kTurns = 2 * kUnits;
+  uint4 eights[kCfg.groups];
 #pragma unroll
-      for (int step = 0; step < 8; ++step) {
-        const uint32_t weights[4] = {low_steps[step][0], high_steps[step][0], low_steps[step][1],
-                                     high_steps[step][1]};
-        ptx::mma_m16n8k16<kBf16>(sums[t], weights, a_steps[step]);
+  for (int group = 0; group < kCfg.groups; ++group)
+    eights[group] = load_eight<kCfg>(place, rows, 0, group);
+  Decoded next;
+  if (kDecodesAhead<kCfg>) next = decode<kCfg>(weights, 0, 0);
+#pragma unroll
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const Decoded now =
+        kDecodesAhead<kCfg> ? next : decode<kCfg>(weights, turn % kUnits, turn / kUnits);
+    if (kDecodesAhead<kCfg> && turn + 1 < kTurns)
+      next = decode<kCfg>(weights, (turn + 1) % kUnits, (turn + 1) / kUnits);
+#pragma unroll
+    for (int step = 0; step < 2; ++step) {
+      const uint32_t a[4] = {now.low[2 * step], now.high[2 * step], now.low[2 * step + 1],
+                             now.high[2 * step + 1]};
+#pragma unroll
+      for (int group = 0; group < kCfg.groups; ++group) {
+        const uint4& eight = eights[group];
+        const uint32_t b[2] = {step == 0 ? eight.x : eight.z, step == 0 ? eight.y : eight.w};
+        ptx::mma_m16n8k16<kBf16>(sums[turn % kUnits][group], a, b);
+        if (turn == kUnits - 1 && step == 1)
+          eights[group] = load_eight<kCfg>(place, rows, 1, group);
       }
+    }
+  }
+}
+
+// The stages of the warps that share a part of k: [stage] rows of A, [warp] weights.
+template <Config kCfg>
+struct Ring {
+  uint8_t* first;
+
+  DUALGEMM_DEVICE uint8_t* rows(uint32_t stage) const {
+    return first + stage * stage_bytes_of(kCfg);
+  }
+  DUALGEMM_DEVICE uint8_t* weights(uint32_t stage, uint32_t warp_n) const {
+    return rows(stage) + a_bytes_of(kCfg) + warp_n * warp_bytes_of(kCfg);
+  }
+};
+
+// matrix: of passes that multiply one of them.
+template <Config kCfg>
+DUALGEMM_DEVICE void multiply(const Params& params, const Place& place, const OperandView& matrix,
+                              const TileRows<kCfg>& table, uint8_t* stages, LoopSums<kCfg>& sums) {
+  constexpr bool kDecodesA = kCfg.a_type == AType::kE2M1;
+  const Ring<kCfg> ring{stages + place.warp_k * params.stages * stage_bytes_of(kCfg)};
+  const uint32_t chunks = (params.k16 + kChunkK16 - 1) / kChunkK16;
+  const uint32_t begin = chunks * place.warp_k / kCfg.warps_k;
+  const uint32_t end = chunks * (place.warp_k + 1) / kCfg.warps_k;
+  const auto copy = [&](uint32_t chunk, uint32_t stage) {
+    if (chunk < end) {
+      copy_weights<kCfg>(params, place, matrix, chunk, ring.weights(stage, place.warp_n));
+      if constexpr (!kDecodesA) copy_halves<kCfg>(params, table, chunk, ring.rows(stage));
+    }
+    ptx::cp_async_commit_group();
+  };
+  [[maybe_unused]] RawBlocks<kCfg> blocks;
+  if constexpr (kDecodesA) {
+    load_blocks<kCfg>(params, table, begin, blocks);
+    store_blocks<kCfg>(blocks, ring.rows(0));
+    load_blocks<kCfg>(params, table, begin + 1, blocks);
+  }
+  // `filled` goes stages - 1 chunks ahead of the one that is multiplied. One copy of the
+  // instructions that fill a stage, for those in front of the loop too.
+  const uint32_t ahead = params.stages - 1;
+  uint32_t stage = 0, slot = 0;
+#pragma unroll 1
+  for (uint32_t filled = begin; filled < end + ahead; ++filled) {
+    const bool multiplies = filled >= begin + ahead;
+    if (multiplies) {
+      wait_for_stage(params.stages);
+      sync_sharers<kCfg>(place);
+    }
+    copy(filled, slot);
+    slot = slot + 1 == params.stages ? 0 : slot + 1;
+    if (!multiplies) continue;
+    __syncwarp();  // copies have branches, mma needs the whole warp
+    multiply_stage<kCfg>(place, ring.rows(stage), ring.weights(stage, place.warp_n), sums);
+    stage = stage + 1 == params.stages ? 0 : stage + 1;
+    if constexpr (kDecodesA) {
+      store_blocks<kCfg>(blocks, ring.rows(stage));
+      load_blocks<kCfg>(params, table, filled - ahead + 2, blocks);
     }
   }
 }

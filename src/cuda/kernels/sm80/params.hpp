@@ -9,6 +9,7 @@
 #include "cuda/device/group_tiles.hpp"
 #include "cuda/device/nvfp4_output.hpp"
 #include "cuda/device/row_index.hpp"
+#include "cuda/kernels/packed/packed_unit.hpp"
 
 namespace dualgemm::cuda::sm80 {
 
@@ -28,7 +29,8 @@ struct OperandView {
 
 struct Params {
   OperandView a, gate, up;
-  uint8_t* d;  // (l, m, n) outputs, aligned to one element (codes: to a byte)
+  PackedWeights packed;  // instead of gate and up
+  uint8_t* d;            // (l, m, n) outputs, aligned to one element (codes: to a byte)
   int64_t d_row_bytes, d_batch_bytes;
   Nvfp4Output nvfp4;                  // kE2M1
   float* r1;                          // kGate writes it, kUp reads it: [l*m][r1_ld]
@@ -41,13 +43,16 @@ struct Params {
   CombineParams combine;
   ActParams act;
   OutputType output;
-  bool aligned16;  // A, Gate and Up: every row begins at a multiple of 16 bytes
+  // Every row begins at a multiple of: A 16 bytes (codes: 8); scales of Gate and Up 4.
+  bool a_aligned, scales_aligned;
+  uint32_t weights_aligned;  // codes of Gate and Up: every row at a multiple of 16 bytes, 8 or 1
   uint32_t m, n;
   uint32_t row_scale_stride;  // from a batch's first a_row_scale to the next one's
   uint32_t k16;               // k / 16
-  uint32_t tiles_m, tiles_n;  // CTAs: tiles_m * tiles_n * l, tile_m innermost
-  GroupTiles groups;          // kGroups: instead of tiles_m and l; CTAs for as many as may be
-  RowIndex row_index;         // kGroups
+  uint32_t stages;            // of the ring
+  uint32_t tiles_m, tiles_n;  // CTAs: tiles_m * tiles_n * l
+  GroupTiles groups;          // with a table: instead of tiles_m and l; CTAs for as many as may be
+  RowIndex row_index;         // with groups
 };
 
 }  // namespace dualgemm::cuda::sm80

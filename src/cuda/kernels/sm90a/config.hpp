@@ -5,16 +5,12 @@
 #include <cstdint>
 
 #include "cuda/device/activation.hpp"
-#include "cuda/kernels/hopper/packed_unit.hpp"
 #include "cuda/kernels/hopper/stage.hpp"
+#include "cuda/kernels/packed/packed_unit.hpp"
 
 namespace dualgemm::cuda::sm90a {
 
 using hopper::kTileK;
-using hopper::kUnitBytes;
-using hopper::kUnitCols;
-using hopper::kUnitK;
-using hopper::kUnitMultiple;
 
 // A consumer warpgroup is number n of n_warpgroups and number k of k_warpgroups; all of them are
 // numbered n + n_warpgroups * k.

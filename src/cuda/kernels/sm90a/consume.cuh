@@ -27,7 +27,7 @@ DUALGEMM_DEVICE RowPlace place_of_thread(bool linear_scales, uint32_t group, uin
   if constexpr (kCfg.prepared) {
     const uint32_t unit = (group * 4 + warp) * kUnitBytes;
     return {unit + lane * 16,
-            unit + static_cast<uint32_t>(offsetof(hopper::PackedUnit, scales)) + lane * 2};
+            unit + static_cast<uint32_t>(offsetof(PackedUnit, scales)) + lane * 2};
   }
   const uint32_t row = group * kWarpgroupCols + warp * 8 + lane / 4, q = lane % 4;
   const uint32_t tile_row = (n_begin + row) % 128;

@@ -54,7 +54,7 @@ struct WeightStage {
 
 template <Config kCfg>
 struct WeightStage<kCfg, true> {
-  alignas(kSwizzleAlignment) hopper::PackedUnit units[kSubs][Budget<kCfg>::kUnits];
+  alignas(kSwizzleAlignment) PackedUnit units[kSubs][Budget<kCfg>::kUnits];
 };
 
 template <Config kCfg>

@@ -5,7 +5,7 @@
 #include "cuda/device/from_problem.hpp"
 #include "cuda/kernels/common/group_tiles.hpp"
 #include "cuda/kernels/convert/tma_operand.hpp"
-#include "cuda/kernels/hopper/packed_weights.hpp"
+#include "cuda/kernels/packed/packed_weights.hpp"
 #include "cuda/kernels/sm90a/extents.hpp"
 #include "cuda/kernels/sm90a/prepare.hpp"
 
@@ -165,7 +165,7 @@ Expected<std::vector<KernelLaunch>> build_launches(
                        maps, launches);
   };
   if (config.prepared) {
-    params.packed = hopper::packed_weights(problem.problem, prepared);
+    params.packed = packed_weights(problem.problem, prepared);
   } else {
     params.linear_scales =
         can_read_linear_scales(problem, buffers) &&

@@ -9,6 +9,7 @@
 #include "core/problem.hpp"
 #include "cuda/kernels/convert/tma_operand.hpp"
 #include "cuda/kernels/hopper/extents.hpp"
+#include "cuda/kernels/packed/packed_weights.hpp"
 #include "cuda/kernels/sm90a/config.hpp"
 #include "cuda/kernels/sm90a/instances.hpp"
 #include "cuda/kernels/sm90a/params.hpp"
@@ -36,8 +37,6 @@ const Instance* find_instance(std::span<const Instance> compiled, int64_t tile_m
                               int64_t k_warpgroups, bool bf16, bool prepared);
 const Instance* find_instance(int64_t tile_m, int64_t tile_n, int64_t k_warpgroups, bool bf16,
                               bool prepared);
-
-using hopper::multiplies_bf16;
 
 // The instance can compute the problem, prepared weights or not.
 bool is_for(const Config& config, const Problem& problem);

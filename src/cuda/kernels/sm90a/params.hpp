@@ -11,8 +11,8 @@
 #include "cuda/device/group_tiles.hpp"
 #include "cuda/device/nvfp4_output.hpp"
 #include "cuda/device/row_index.hpp"
-#include "cuda/kernels/hopper/packed_unit.hpp"
 #include "cuda/kernels/hopper/shifts.hpp"
+#include "cuda/kernels/packed/packed_unit.hpp"
 #include "cuda/kernels/sm90a/config.hpp"
 #include "cuda/runtime/tensor_map_object.hpp"
 
@@ -99,7 +99,7 @@ struct Params {
   TensorMap map_a;
   TensorMap map_gate, map_up;
   TensorMap map_sf_gate, map_sf_up;
-  hopper::PackedWeights packed;
+  PackedWeights packed;
   uint8_t* d;  // (l, m, n) outputs, aligned to one element (codes: to a byte)
   int64_t d_row_bytes, d_batch_bytes;
   Nvfp4Output nvfp4;                  // kE2M1

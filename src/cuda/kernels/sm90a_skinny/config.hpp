@@ -6,16 +6,14 @@
 
 #include "cuda/device/a_type.hpp"
 #include "cuda/device/activation.hpp"
-#include "cuda/kernels/hopper/packed_unit.hpp"
+#include "cuda/kernels/packed/packed_unit.hpp"
 
 namespace dualgemm::cuda::sm90a_skinny {
-
-using hopper::kUnitCols;
 
 struct Config {
   AType a_type;
   int units;      // of 8 columns of D per tile: 8 rows of Gate and 8 of Up are mma's 16
-  bool prepared;  // weights as hopper::PackedUnit has them, else as NVFP4 has them
+  bool prepared;  // weights as PackedUnit has them, else as NVFP4 has them
   int tile_m;     // rows of A at the most: mma's N, or with prepared weights twice that
   bool grouped;   // rows are groups of experts: tiles are those that these have
   bool many;      // CTAs have many tiles: warps may be a tile apart
@@ -25,7 +23,7 @@ struct Config {
 inline constexpr int kGroupRows = 8;              // rows of A: mma's N
 inline constexpr int kTileK = 256;                // elements along k that a warp takes at a time
 inline constexpr int kTileRowBytes = kTileK / 2;  // of codes of one row
-inline constexpr int kChunkK = hopper::kUnitK;    // the same of prepared weights
+inline constexpr int kChunkK = kUnitK;            // the same of prepared weights
 inline constexpr int kWarps = 16;                 // each takes a 16th of k
 inline constexpr int kTileScales = kTileK / 16;   // of one row, a byte each
 // Units of each warp on their way. The SM takes about 70 KB of copies before a warp that asks for

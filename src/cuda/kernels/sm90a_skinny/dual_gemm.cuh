@@ -38,7 +38,7 @@ struct alignas(128) RingStorage {
 // against 10.73 us at (4096, 7168), M = 8).
 template <Config kCfg>
 struct alignas(128) ChunkStorage {
-  hopper::PackedUnit units[kCfg.units];
+  PackedUnit units[kCfg.units];
 };
 template <Config kCfg>
 struct RingStorage<kCfg, true> {

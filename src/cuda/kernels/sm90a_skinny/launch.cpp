@@ -5,7 +5,7 @@
 #include "core/int_math.hpp"
 #include "cuda/device/from_problem.hpp"
 #include "cuda/kernels/common/group_tiles.hpp"
-#include "cuda/kernels/hopper/packed_weights.hpp"
+#include "cuda/kernels/packed/packed_weights.hpp"
 #include "cuda/kernels/sm90a_skinny/operand_a.hpp"
 #include "cuda/kernels/sm90a_skinny/params.hpp"
 
@@ -39,7 +39,7 @@ Params params_of(const core::ResolvedProblem& given, const Buffers& buffers, con
   const Problem& p = problem.problem;
   Params params{};
   if (config.prepared) {
-    params.packed = hopper::packed_weights(p, prepared);
+    params.packed = packed_weights(p, prepared);
   } else {
     params.gate = view_of(problem.gate, buffers.gate, buffers.gate_scales);
     params.up = view_of(problem.up, buffers.up, buffers.up_scales);

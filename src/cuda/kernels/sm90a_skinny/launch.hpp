@@ -16,7 +16,7 @@ namespace dualgemm::cuda::sm90a_skinny {
 // of 64, and what is no multiple apart of the bytes that it reads at a time: rows and batches of
 // codes of weights 16, of a 8, of halves 16, of linear scales of weights 4; rows of 2^30 bytes and
 // more, scales of 2^32 bytes and more. `prepared`: the limit in brackets; of weights as
-// hopper/packed_weights.hpp has them only n and k count.
+// packed/packed_weights.hpp has them only n and k count.
 Status supports(const Problem& problem, bool prepared);
 
 // instances() or group_instances().

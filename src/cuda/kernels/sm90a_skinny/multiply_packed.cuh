@@ -111,7 +111,7 @@ class ChunkRing {
   DUALGEMM_DEVICE void find_tile(const Params& params) {
     const Tile tile = tiles_.locate(params, tile_);
     expert_ = tile.batch, first_unit_ = tile.n_begin / kUnitCols;
-    if constexpr (has_narrow_tiles(kCfg)) bytes_ = tile.units * hopper::kUnitBytes;
+    if constexpr (has_narrow_tiles(kCfg)) bytes_ = tile.units * kUnitBytes;
     if constexpr (!kCfg.grouped) units_ = params.packed.unit(expert_, range_.begin, first_unit_);
   }
 
@@ -207,7 +207,7 @@ struct PackedLane {
   uint4 words;         // Gate, Gate, Up, Up
   uint32_t scales[2];  // of Gate, Up; expanded
 
-  DUALGEMM_DEVICE void load(const hopper::PackedUnit& unit) {
+  DUALGEMM_DEVICE void load(const PackedUnit& unit) {
     const uint32_t lane = threadIdx.x % 32;
     words = *reinterpret_cast<const uint4*>(unit.codes[lane]);
     expand_two<kCfg.a_type == AType::kBF16>(*reinterpret_cast<const uint16_t*>(unit.scales[lane]),

@@ -10,8 +10,8 @@
 #include "cuda/device/group_tiles.hpp"
 #include "cuda/device/nvfp4_output.hpp"
 #include "cuda/device/row_index.hpp"
-#include "cuda/kernels/hopper/packed_unit.hpp"
 #include "cuda/kernels/hopper/shifts.hpp"
+#include "cuda/kernels/packed/packed_unit.hpp"
 
 namespace dualgemm::cuda::sm90a_skinny {
 
@@ -26,10 +26,10 @@ struct PackedView {
 };
 
 struct Params {
-  PackedView gate, up;  // codes at multiples of 16 bytes, rows of linear scales at multiples of 4
-  PackedView a;         // codes at multiples of 8 bytes; or halves at multiples of 16, no scales
-  hopper::PackedWeights packed;  // instead of Gate and Up, if the instance is for that
-  uint8_t* d;                    // (l, m, n) outputs, aligned to one element (codes: to a byte)
+  PackedView gate, up;   // codes at multiples of 16 bytes, rows of linear scales at multiples of 4
+  PackedView a;          // codes at multiples of 8 bytes; or halves at multiples of 16, no scales
+  PackedWeights packed;  // instead of Gate and Up, if the instance is for that
+  uint8_t* d;            // (l, m, n) outputs, aligned to one element (codes: to a byte)
   int64_t d_row_bytes, d_batch_bytes;
   Nvfp4Output nvfp4;                  // kE2M1
   const float* a_row_scale;           // [l*m], or null: 1

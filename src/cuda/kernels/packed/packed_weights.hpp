@@ -4,11 +4,14 @@
 #include <cstdint>
 
 #include "core/problem.hpp"
-#include "cuda/kernels/hopper/packed_unit.hpp"
+#include "cuda/kernels/packed/packed_unit.hpp"
 #include "cuda/runtime/kernel_launch.hpp"
 #include "dualgemm/dualgemm.hpp"
 
-namespace dualgemm::cuda::hopper {
+namespace dualgemm::cuda {
+
+// Whether kernels that decode to 16 bits decode both operands to bf16 (A is bf16), not to fp16.
+inline bool multiplies_bf16(const Problem& p) { return p.a.type == DataType::kBF16; }
 
 // Bytes of Gate and Up together, whatever m and the type of A are: those of one batch; from one
 // batch to the next, which leaves room for a header; and those of all batches so far apart.
@@ -26,4 +29,4 @@ KernelLaunch pack_weights_launch(const core::ResolvedProblem& problem, const Buf
 
 PackedWeights packed_weights(const Problem& problem, const uint8_t* units);
 
-}  // namespace dualgemm::cuda::hopper
+}  // namespace dualgemm::cuda

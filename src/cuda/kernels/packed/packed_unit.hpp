@@ -1,4 +1,5 @@
-// Prepared weights: Gate and Up together in the order in which both Hopper kernels use them.
+// Prepared weights of the kernels that decode to 16 bits and multiply by mma.sync or wgmma (sm_80 to
+// sm_90a, sm_12x): Gate and Up together in the order in which a warp uses them.
 //
 // Each batch has (chunks, units) units; chunks of 64 elements along k, four for each k-tile of 256,
 // units of 8 columns of D, as many as the widest tile rounds n up to. A CTA's part of a chunk is
@@ -9,12 +10,13 @@
 
 #include "cuda/device/activation.hpp"
 
-namespace dualgemm::cuda::hopper {
+namespace dualgemm::cuda {
 
 inline constexpr int kUnitCols = 8;       // of D: eight rows of Gate and the same of Up
 inline constexpr int kUnitK = 64;         // elements along k
 inline constexpr int kUnitMultiple = 16;  // units of a chunk are a multiple of it
 inline constexpr int kUnitLanes = 32;
+inline constexpr int kPackedK = 256;  // k is rounded up to a multiple of it
 
 // Lane 4r + q has the codes of row r at k = 16q .. 16q+15 of the chunk, one 16-block, of Gate and
 // of Up, and their scales. What a warp reads at a time lies lane beside lane: no bank conflicts.
@@ -65,4 +67,4 @@ struct PackedWeights {
 };
 inline constexpr int kUnitsBeyond = 2;
 
-}  // namespace dualgemm::cuda::hopper
+}  // namespace dualgemm::cuda

@@ -2,12 +2,12 @@
 // reads bytes one at a time where they lie so, and is not tuned.
 #include <algorithm>
 
+#include "core/int_math.hpp"
 #include "cuda/kernels/common/nvfp4_source.hpp"
 #include "cuda/kernels/common/source.cuh"
-#include "cuda/kernels/hopper/extents.hpp"
-#include "cuda/kernels/hopper/packed_weights.hpp"
+#include "cuda/kernels/packed/packed_weights.hpp"
 
-namespace dualgemm::cuda::hopper {
+namespace dualgemm::cuda {
 namespace {
 
 struct PackParams {
@@ -43,15 +43,17 @@ __device__ void pack_lane(const PackParams& p, const UnitPlace& at, int lane, in
   }
 }
 
-int64_t chunks_of(const Problem& p) { return k_tiles_of(p) * (kTileK / kUnitK); }
+int64_t chunks_of(const Problem& p) { return core::round_up(p.k, kPackedK) / kUnitK; }
 
-int64_t units_of(const Problem& p) { return round_up(ceil_div(p.n, kUnitCols), kUnitMultiple); }
+int64_t units_of(const Problem& p) {
+  return core::round_up(core::ceil_div(p.n, kUnitCols), kUnitMultiple);
+}
 
 }  // namespace
 
 // One thread a lane of one matrix of a unit.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    dual_gemm_sm90a_pack_weights(const __grid_constant__ PackParams p) {
+    dual_gemm_pack_weights(const __grid_constant__ PackParams p) {
   constexpr int kPieces = 2 * kUnitLanes;
   const int64_t units = p.chunks * p.units, with_those_beyond = units + kUnitsBeyond;
   const int64_t stride = gridDim.x * int64_t{kThreads};
@@ -73,7 +75,7 @@ int64_t packed_batch_bytes(const Problem& p) {
 
 int64_t packed_batch_stride(const Problem& p) {
   constexpr int64_t kMultiple = 256;
-  return round_up(kPreparedHeaderBytes + packed_batch_bytes(p), kMultiple);
+  return core::round_up(kPreparedHeaderBytes + packed_batch_bytes(p), kMultiple);
 }
 
 int64_t packed_bytes(const Problem& p) { return p.l * packed_batch_stride(p); }
@@ -93,13 +95,13 @@ KernelLaunch pack_weights_launch(const core::ResolvedProblem& problem, const Buf
                     .chunks = chunks_of(p),
                     .units = units_of(p),
                     .bf16 = multiplies_bf16(p)};
-  KernelLaunch launch{.kernel = {"pack_weights_sm90a", "dual_gemm_sm90a_pack_weights",
-                                 reinterpret_cast<const void*>(&dual_gemm_sm90a_pack_weights)},
+  KernelLaunch launch{.kernel = {"pack_weights", "dual_gemm_pack_weights",
+                                 reinterpret_cast<const void*>(&dual_gemm_pack_weights)},
                       .threads = kThreads};
   const int64_t lanes = p.l * packed_batch_bytes(p) / kUnitBytes * kUnitLanes;
-  launch.ctas = static_cast<uint32_t>(std::min(ceil_div(2 * lanes, kThreads), kMaxCtas));
+  launch.ctas = static_cast<uint32_t>(std::min(core::ceil_div(2 * lanes, kThreads), kMaxCtas));
   launch.set_params(params);
   return launch;
 }
 
-}  // namespace dualgemm::cuda::hopper
+}  // namespace dualgemm::cuda

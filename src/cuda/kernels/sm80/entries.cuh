@@ -1,0 +1,28 @@
+// One kernel per Config, with an entry name that can be told from outside.
+#pragma once
+
+#include "cuda/kernels/sm80/dual_gemm.cuh"
+#include "cuda/kernels/sm80/instances.hpp"
+
+#define DUALGEMM_SM80_CONFIG(pass, a_type, prepared, groups, warps_n, warps_k) \
+  Config { AType::a_type, prepared, groups, warps_n, warps_k, Pass::pass }
+#define DUALGEMM_SM80_NAME(pass_name, a_name, prepared_name, groups, warps_n, warps_k) \
+  dual_gemm_sm80_##pass_name##_##a_name##_##prepared_name##_g##groups##_n##warps_n##_k##warps_k
+#define DUALGEMM_SM80_ENTRY(pass, pass_name, a_type, a_name, prepared, prepared_name, groups,  \
+                            warps_n, warps_k)                                                  \
+  extern "C" __global__ void __launch_bounds__(                                                \
+      threads_of(DUALGEMM_SM80_CONFIG(pass, a_type, prepared, groups, warps_n, warps_k)),      \
+      min_ctas_of(DUALGEMM_SM80_CONFIG(pass, a_type, prepared, groups, warps_n, warps_k)))     \
+      DUALGEMM_SM80_NAME(pass_name, a_name, prepared_name, groups, warps_n,                    \
+                         warps_k)(const __grid_constant__ Params params) {                     \
+    dual_gemm<DUALGEMM_SM80_CONFIG(pass, a_type, prepared, groups, warps_n, warps_k)>(params); \
+  }
+#define DUALGEMM_SM80_TEXT(name) DUALGEMM_SM80_TEXT_OF(name)
+#define DUALGEMM_SM80_TEXT_OF(name) #name
+#define DUALGEMM_SM80_ROW(pass, pass_name, a_type, a_name, prepared, prepared_name, groups,     \
+                          warps_n, warps_k)                                                     \
+  Instance{DUALGEMM_SM80_CONFIG(pass, a_type, prepared, groups, warps_n, warps_k),              \
+           DUALGEMM_SM80_TEXT(                                                                  \
+               DUALGEMM_SM80_NAME(pass_name, a_name, prepared_name, groups, warps_n, warps_k)), \
+           reinterpret_cast<const void*>(                                                       \
+               &DUALGEMM_SM80_NAME(pass_name, a_name, prepared_name, groups, warps_n, warps_k))},

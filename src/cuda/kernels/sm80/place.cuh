@@ -1,0 +1,105 @@
+// Where a warp works, and where the operands of its tile lie.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/device/group_tiles.cuh"
+#include "cuda/kernels/sm80/config.hpp"
+#include "cuda/kernels/sm80/params.hpp"
+#include "cuda/ptx/warp.cuh"
+
+namespace dualgemm::cuda::sm80 {
+
+struct Place {
+  uint32_t m_begin, m_end;  // first row of the tile; where the rows end, perhaps before the tile
+  uint32_t swizzled_shift;  // from a row of A to its row of swizzled scales
+  uint32_t batch;           // or expert
+  uint32_t group_tile;      // of groups: in their table
+  uint32_t col;             // the warp's first
+  uint32_t warp_n, warp_k;
+  uint32_t row, quarter;  // lane / 4: of 8; lane % 4: the 16-block of a chunk
+};
+
+// Tiles of D in blocks of kBlockRows of them: what runs at the same time then shares rows and
+// columns, which L2 holds.
+inline constexpr uint32_t kBlockRows = 16;
+struct TileIndex {
+  uint32_t m, n;
+};
+DUALGEMM_DEVICE TileIndex tile_index(uint32_t tile, uint32_t tiles_m, uint32_t tiles_n) {
+  const uint32_t block = tile / (kBlockRows * tiles_n), first = block * kBlockRows;
+  const uint32_t rows = min(kBlockRows, tiles_m - first);
+  const uint32_t inside = tile - first * tiles_n, column = inside / rows;
+  return {first + inside - column * rows, column};
+}
+
+// Tile `tile` of CTAs', which exists.
+template <Config kCfg>
+DUALGEMM_DEVICE Place place_of_thread(const Params& params, uint32_t tile) {
+  const uint32_t thread = ptx::thread_index_anew(), warp = thread / 32, lane = thread % 32;
+  Place place{};
+  place.warp_n = warp % kCfg.warps_n;
+  place.warp_k = warp / kCfg.warps_n;
+  place.row = lane / 4;
+  place.quarter = lane % 4;
+  uint32_t column;
+  if (params.groups.table != nullptr) {
+    const TileIndex index = tile_index(tile, number_of_tiles(params.groups), params.tiles_n);
+    const GroupTile rows = tile_of(params.groups, index.m);
+    place.group_tile = index.m;
+    place.batch = rows.expert;
+    place.m_begin = rows.begin;
+    place.m_end = rows.end;
+    place.swizzled_shift = rows.padded_begin - rows.begin;
+    column = index.n;
+  } else {
+    const uint32_t tiles = params.tiles_m * params.tiles_n;
+    place.batch = tile / tiles;
+    const TileIndex index = tile_index(tile - place.batch * tiles, params.tiles_m, params.tiles_n);
+    place.m_begin = index.m * tile_m_of(kCfg);
+    place.m_end = params.m;
+    column = index.n;
+  }
+  place.col = column * tile_n_of(kCfg) + place.warp_n * warp_cols_of(kCfg);
+  return place;
+}
+
+// Scale number 0 of row `row` of a batch.
+DUALGEMM_DEVICE const uint8_t* scales_of_row(const ScaleView& view, uint32_t batch, uint32_t row) {
+  const int64_t offset = view.swizzled ? row / 128 * view.ld + row % 32 * 16 + row % 128 / 32 * 4
+                                       : static_cast<int64_t>(row) * view.ld;
+  return view.bytes + batch * view.batch_bytes + offset;
+}
+// From there, scale number k16.
+DUALGEMM_DEVICE uint32_t scale_place(const ScaleView& view, uint32_t k16) {
+  return view.swizzled ? k16 / 4 * 512 + k16 % 4 : k16;
+}
+
+// Where the rows of A of a tile begin, and their scales. In shared memory: made from the index for
+// each stage they would take registers.
+template <Config kCfg>
+struct TileRows {
+  const uint8_t* rows[tile_m_of(kCfg)];  // null: no such row
+  const uint8_t* scales[kCfg.a_type == AType::kE2M1 ? tile_m_of(kCfg) : 2];
+};
+
+// By all threads; the caller's barrier follows.
+template <Config kCfg>
+DUALGEMM_DEVICE void find_rows(const Params& params, const Place& place, TileRows<kCfg>& to) {
+  const bool indexed = params.row_index.of_a != nullptr;
+  for (uint32_t i = threadIdx.x; i < tile_m_of(kCfg); i += threads_of(kCfg)) {
+    const uint32_t row = place.m_begin + i;
+    const bool exists = row < place.m_end;
+    const uint32_t of_a = exists ? params.row_index(row) : 0;
+    to.rows[i] = exists ? params.a.rows + place.batch * params.a.batch_bytes +
+                              static_cast<int64_t>(of_a) * params.a.row_bytes
+                        : nullptr;
+    if constexpr (kCfg.a_type == AType::kE2M1) {
+      const bool shifted = params.a.scales.swizzled && !indexed && exists;
+      to.scales[i] =
+          scales_of_row(params.a.scales, place.batch, shifted ? row + place.swizzled_shift : of_a);
+    }
+  }
+}
+
+}  // namespace dualgemm::cuda::sm80
