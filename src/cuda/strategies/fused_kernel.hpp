@@ -19,8 +19,8 @@ struct WeightPacking {
                          uint8_t* out);
 };
 
-// That of all kernels that decode to 16 bits and multiply by mma.sync or wgmma: what one GPU prepared
-// another may use.
+// That of all kernels that decode to 16 bits and multiply by mma.sync or wgmma: what one GPU
+// prepared another may use.
 extern const WeightPacking kPackingFor16Bits;
 
 // The numerics of the kernels that decode to 16-bit numbers.

@@ -1,5 +1,5 @@
-// Prepared weights of the Hopper (sm_80's, too) and the Blackwell kernels, packed in the interpreter by the
-// kernels that do it.
+// Prepared weights of the Hopper (sm_80's, too) and the Blackwell kernels, packed in the
+// interpreter by the kernels that do it.
 #pragma once
 
 #include "kernels/simulation/simulation.hpp"

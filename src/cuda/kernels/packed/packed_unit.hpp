@@ -1,5 +1,5 @@
-// Prepared weights of the kernels that decode to 16 bits and multiply by mma.sync or wgmma (sm_80 to
-// sm_90a, sm_12x): Gate and Up together in the order in which a warp uses them.
+// Prepared weights of the kernels that decode to 16 bits and multiply by mma.sync or wgmma (sm_80
+// to sm_90a, sm_12x): Gate and Up together in the order in which a warp uses them.
 //
 // Each batch has (chunks, units) units; chunks of 64 elements along k, four for each k-tile of 256,
 // units of 8 columns of D, as many as the widest tile rounds n up to. A CTA's part of a chunk is

@@ -68,8 +68,8 @@ DUALGEMM_DEVICE void place_packed_word(uint32_t word, uint32_t (&pairs)[4]) {
 }
 
 // Two scales, ready for the multiplication, each in both halves of its word. Their signs count for
-// nothing, NaN is kept. E4M3 without its sign, 7 bits further left, is fp16 times 2^-8, 4 bits further
-// bf16 times 2^-120, subnormals included; NaN, 0x7F, is the one whose successor has bit 7.
+// nothing, NaN is kept. E4M3 without its sign, 7 bits further left, is fp16 times 2^-8, 4 bits
+// further bf16 times 2^-120, subnormals included; NaN, 0x7F, is the one whose successor has bit 7.
 template <bool kBf16>
 DUALGEMM_DEVICE void expand_scales(uint32_t first, uint32_t second, uint32_t& first_pair,
                                    uint32_t& second_pair) {

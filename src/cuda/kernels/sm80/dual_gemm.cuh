@@ -2,8 +2,8 @@
 // decodes in registers, operands through a ring in shared memory that cp.async fills.
 //
 // The sums of warps that divide k are added in the order of k, each by the warp that finishes it.
-// What decides the bits of an element of D is warps_k alone: neither the other rows, nor the rest of
-// the tile, nor the pass, nor whether weights are prepared.
+// What decides the bits of an element of D is warps_k alone: neither the other rows, nor the rest
+// of the tile, nor the pass, nor whether weights are prepared.
 #pragma once
 
 #include <cstdint>
@@ -138,8 +138,8 @@ DUALGEMM_DEVICE void finish_one(const Params& params, const Place& place, uint32
   }
 }
 
-// The items of a warp: those in steps of `warps` from `first` on. Not inlined, so that all kernels of
-// a file share one copy: it is two thirds of a kernel's instructions, and its time is little.
+// The items of a warp: those in steps of `warps` from `first` on. Not inlined, so that all kernels
+// of a file share one copy: it is two thirds of a kernel's instructions, and its time is little.
 template <Pass kPass>
 __device__ __noinline__ void finish(const Params& params, Place place,
                                     const float (*items)[kItemFloats][32], uint32_t count,

@@ -23,7 +23,8 @@ constexpr int64_t kBlockCodeBytes = 8, kPieceBytes = 16;  // what is copied at a
 constexpr int kInvariantWarpsK = 4;
 
 // Bytes of shared memory that a CTA can have: CUDA C++ Programming Guide 13.0, "Compute
-// Capabilities", table "Technical Specifications". On GPUs that it does not list the least there is.
+// Capabilities", table "Technical Specifications". On GPUs that it does not list the least there
+// is.
 int64_t smem_of_cta(const DeviceCaps& caps) {
   switch (caps.compute_capability) {
     case 80:
@@ -44,8 +45,8 @@ int64_t usual_tiles(const Problem& problem, int64_t tile_m, int64_t tile_n) {
   return ceil_div(usual_rows(problem), tile_m) * ceil_div(problem.n, tile_n) * problem.l;
 }
 
-// By the measurements in docs/kernels/sm80.md: few rows are bound by reading and decoding, which more
-// warps an SM hide better; many fill the GPU with the widest tiles.
+// By the measurements in docs/kernels/sm80.md: few rows are bound by reading and decoding, which
+// more warps an SM hide better; many fill the GPU with the widest tiles.
 int usual_warps_k(const Problem& problem, const DeviceCaps& caps) {
   if (problem.batch_invariant) return kInvariantWarpsK;
   const int64_t rows = usual_rows(problem), sms = std::max(caps.num_sms, 1);

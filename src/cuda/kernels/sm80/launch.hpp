@@ -43,10 +43,10 @@ int64_t r1_bytes(const Problem& problem);
 // The workspace of kFused: room for the table of groups' tiles, else nothing.
 int64_t workspace_bytes(const Problem& problem, const Instance& instance);
 
-// What a launch is made of. No copies: operands are read where they lie, 16, 8 and 4 bytes of A, codes
-// and scales at a time where all rows suit that. All pointers of `buffers`, prepared (packed weights,
-// of an instance that takes them) and workspace (R1 of Pass::kGate and kUp, the filled table of
-// groups) are device memory and are not read.
+// What a launch is made of. No copies: operands are read where they lie, 16, 8 and 4 bytes of A,
+// codes and scales at a time where all rows suit that. All pointers of `buffers`, prepared (packed
+// weights, of an instance that takes them) and workspace (R1 of Pass::kGate and kUp, the filled
+// table of groups) are device memory and are not read.
 struct LaunchParts {
   const core::ResolvedProblem& problem;
   const Buffers& buffers;

@@ -1,7 +1,7 @@
 // Rows of A of a chunk along k, in a stage that the warps beside each other share: 128 bytes a row,
-// 16 bits a number, in pieces of 16 bytes. Piece p of row r stands at p ^ (r & 1): what 8 lanes read
-// at a time, 16-blocks 0 .. 3 of two rows, then lies in different banks. An A of fp16 or bf16 is
-// copied as it is; codes are decoded once for all warps, into the order that place_word() gives.
+// 16 bits a number, in pieces of 16 bytes. Piece p of row r stands at p ^ (r & 1): what 8 lanes
+// read at a time, 16-blocks 0 .. 3 of two rows, then lies in different banks. An A of fp16 or bf16
+// is copied as it is; codes are decoded once for all warps, into the order that place_word() gives.
 #pragma once
 
 #include <cstdint>
