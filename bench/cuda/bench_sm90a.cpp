@@ -60,11 +60,11 @@ struct Device {
 
 // The sets become those of the weights packed on the GPU.
 Status pack(const core::ResolvedProblem& problem, Device& device) {
-  auto sets = ColdSets::allocate(packed_bytes(problem.problem));
+  auto sets = ColdSets::allocate(cuda::packed_bytes(problem.problem));
   if (!sets) return sets.status();
   device.packed = *std::move(sets);
   Buffers buffers = device.sets.front().buffers;
-  const auto launch = pack_weights_launch(problem, buffers, device.packed.of_call(0));
+  const auto launch = cuda::pack_weights_launch(problem, buffers, device.packed.of_call(0));
   DUALGEMM_TRY(cuda::enqueue(launch, nullptr));
   DUALGEMM_TRY(cuda::synchronize(nullptr));
   DUALGEMM_TRY(device.packed.replicate());

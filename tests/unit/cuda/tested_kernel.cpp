@@ -17,9 +17,11 @@ namespace sm90a = cuda::sm90a;
 namespace skinny = cuda::sm90a_skinny;
 
 void take_packed_weights(TestedKernel& kernel) {
-  kernel.packed_bytes = [](const KernelCall& call) { return packed_bytes(call.problem.problem); };
+  kernel.packed_bytes = [](const KernelCall& call) {
+    return cuda::packed_bytes(call.problem.problem);
+  };
   kernel.pack = [](const KernelCall& call, const Buffers& buffers, uint8_t* out) {
-    return pack_weights_launch(call.problem, buffers, out);
+    return cuda::pack_weights_launch(call.problem, buffers, out);
   };
 }
 
