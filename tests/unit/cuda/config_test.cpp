@@ -113,11 +113,13 @@ TEST(CudaConfig, WhatIsNotCompiledIsRefusedWithWhatIs) {
   EXPECT_EQ(status("tile_m=8", invariant).rule(),
             "no such kernel is compiled for this problem; there are wgmma_w1_t64x128x256_s4, "
             "wgmma_w1_t128x64x256_s4, wgmma_w1_t256x64x256_s4");
-  EXPECT_EQ(status("tile_m=16", p, 80).rule(),
-            "no such kernel is compiled for this problem; there are mma_t8x8x128, mma_t64x16x128, "
-            "mma_t8x16x128");
-  EXPECT_EQ(status("tile_m=16,strategy=fused_epilogue", p, 80).rule(),
-            "no such kernel is compiled for this problem; there are mma_t8x16x128, mma_t64x32x128");
+  EXPECT_EQ(status("tile_m=24", p, 80).rule(),
+            "no such kernel is compiled for this problem; there are mma_w8_t8x32x64_s3, "
+            "mma_w8_t16x32x64_s2, mma_w8_t32x32x64_s3, mma_w4_t32x32x64_s3, "
+            "mma_w2_t64x128x64_s2");
+  EXPECT_EQ(status("tile_m=24,strategy=fused_epilogue", p, 80).rule(),
+            "no such kernel is compiled for this problem; there are mma_w8_t16x64x64_s2, "
+            "mma_w4_t32x64x64_s3, mma_w2_t64x256x64_s2");
   EXPECT_EQ(status("tile_m=16,strategy=fused_sequential", p).rule(),
             "no such kernel is compiled for this problem; there are wgmma_w1_t64x64x256_s7, "
             "wgmma_w1_t128x64x256_s4");

@@ -76,14 +76,14 @@ TEST(Sm80Choice, Refusals) {
                 {.m = 1 << 20, .n = 1 << 12, .k = 16, .l = 1 << 8, .grouping = Grouping::kMasked})
                 .message(),
             "m, n, l: 1048576, 4096, 256; experts must have at most 2^31 - 1 tiles of 8 x 32");
-  EXPECT_EQ(sm80::supports({.m = 1 << 20, .n = 1 << 20, .k = 16}).message(),
-            "m, n, l: 1048576, 1048576, 1; must be at most 2^31 - 1 tiles of 8 x 32");
+  EXPECT_EQ(sm80::supports({.m = 1 << 21, .n = 1 << 20, .k = 16}).message(),
+            "m, n, l: 2097152, 1048576, 1; must be at most 2^31 - 1 tiles of 32 x 32");
   EXPECT_EQ(sm80::supports({.m = int64_t{1} << 31, .n = 1, .k = 16}).message(),
             "m: 2147483648; must be below 2^31 on a GPU");
-  const Problem large{.m = 1 << 20, .n = 1 << 18, .k = 16};
+  const Problem large{.m = 1 << 20, .n = 1 << 19, .k = 16};
   EXPECT_EQ(sm80::supports(large).message(), "ok");
   EXPECT_EQ(sm80::supports_r1(large).message(),
-            "m, n, l: 1048576, 262144, 1; the Gate product in FP32 must be at most 2^40 bytes");
+            "m, n, l: 1048576, 524288, 1; the Gate product in FP32 must be at most 2^40 bytes");
   EXPECT_EQ(sm80::r1_bytes({.m = 3, .n = 17, .k = 16, .l = 2}), 3 * 2 * 24 * 4);
 }
 

@@ -21,6 +21,7 @@ constexpr int64_t kBlockCodeBytes = 8, kPieceBytes = 16;  // what is copied at a
 
 // The order of sums that batch_invariant keeps: that of the tiles which any m can have.
 constexpr int kInvariantWarpsK = 4;
+constexpr int64_t kInvariantRows = 32;
 
 // Bytes of shared memory that a CTA can have: CUDA C++ Programming Guide 13.0, "Compute
 // Capabilities", table "Technical Specifications". On GPUs that it does not list the least there
@@ -109,11 +110,11 @@ Status supports(const Problem& problem) {
   DUALGEMM_TRY(check_rows_type(problem));
   DUALGEMM_TRY(check_extents(problem));
   if (problem.grouping != Grouping::kNone) return check_group_tiles(problem);
-  // A config may demand the lowest tiles for any m.
-  int64_t tiles = ceil_div(problem.m, kGroupRows) * ceil_div(problem.n, kNarrowestCols);  // < 2^54
+  // The lowest tiles that are chosen for any m are those of batch_invariant.
+  int64_t tiles = ceil_div(problem.m, kInvariantRows) * ceil_div(problem.n, kNarrowestCols);
   if (!__builtin_mul_overflow(tiles, problem.l, &tiles) && tiles <= kMaxCtas) return {};
   return Status::unsupported("m, n, l", fmt::format("{}, {}, {}", problem.m, problem.n, problem.l),
-                             "must be at most 2^31 - 1 tiles of 8 x 32");
+                             "must be at most 2^31 - 1 tiles of 32 x 32");
 }
 
 Status supports_r1(const Problem& problem) {
