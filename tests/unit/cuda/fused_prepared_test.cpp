@@ -302,8 +302,9 @@ TEST_F(FusedPreparedOnGpu, WhatDoesNotFitTogetherIsRefused) {
         "version 1, n 40, k 256, l 1",
         other, on_gpu, buffers);
     other = plan;
-    other.isa = Isa::kSm80;
-    expect_answer("plan.strategy: fused; has no weights to prepare", other, on_gpu, buffers);
+    other.isa = Isa::kSm80;  // whose prepared weights are the same
+    expect_answer("plan.kernel: " + other.kernel + "; must be a kernel of fused on sm80", other,
+                  on_gpu, buffers);
     other = plan_of({.m = m, .n = 32, .k = 256});
     expect_answer(
         "prepared: sm90a_f16 version 1, n 40, k 256, l 1; must be made for the plan's sm90a_f16 "
@@ -349,9 +350,9 @@ TEST_F(FusedPreparedOnGpu, PrepareChecksItsPointers) {
   buffers.up_scales = nullptr;
   EXPECT_EQ(prepare(plan_of(p), buffers).status().message(), "up_scales: null; is required");
   Plan edited = plan_of(p);
-  edited.isa = Isa::kSm80;
+  edited.strategy = StrategyId::kTwoPass;
   EXPECT_EQ(prepare(edited, on_gpu.buffers()).status().message(),
-            "plan.strategy: fused; has no weights to prepare");
+            "plan.strategy: two_pass; has no weights to prepare");
 }
 
 }  // namespace

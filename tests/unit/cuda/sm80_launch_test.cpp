@@ -36,8 +36,8 @@ TEST(Sm80Choice, TilesFollowRowsColumnsAndTheGpu) {
     EXPECT_EQ(chosen(33, 4096, h100, prepared), (std::array{32, 32, 4}));
     EXPECT_EQ(chosen(97, 4096, h100, prepared), (std::array{64, 128, 2}));
   }
-  EXPECT_EQ(chosen(32, 14336, h100), (std::array{32, 32, 4})) << "448 tiles of 32 columns";
-  EXPECT_EQ(chosen(33, 14336, h100), (std::array{64, 128, 2})) << "112 of 128 columns";
+  EXPECT_EQ(chosen(16, 14336, h100), (std::array{16, 32, 8}));
+  EXPECT_EQ(chosen(17, 14336, h100), (std::array{64, 128, 2})) << "112 tiles of 128 columns";
   EXPECT_EQ(chosen(32, 4096, rtx4090), (std::array{16, 32, 8})) << "of 32 rows need 104 KB";
   EXPECT_EQ(chosen(33, 4096, rtx4090), (std::array{32, 32, 4}));
 }

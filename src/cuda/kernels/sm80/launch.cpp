@@ -52,8 +52,8 @@ int usual_warps_k(const Problem& problem, const DeviceCaps& caps) {
   if (problem.batch_invariant) return kInvariantWarpsK;
   const int64_t rows = usual_rows(problem), sms = std::max(caps.num_sms, 1);
   if (rows <= 16) return 8;
-  if (rows <= 32) return usual_tiles(problem, 32, 32) * 2 <= 3 * sms ? 8 : 4;
-  return rows > 96 || usual_tiles(problem, 64, 128) * 4 >= 3 * sms ? 2 : 4;
+  if (rows > 96 || usual_tiles(problem, 64, 128) * 4 >= 3 * sms) return 2;
+  return rows <= 32 ? 8 : 4;
 }
 
 constexpr int64_t kMaxR1Bytes = int64_t{1} << 40;  // far beyond any memory, and of an offset
