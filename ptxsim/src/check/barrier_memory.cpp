@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ranges>
 
 #include "check/state.hpp"
 
@@ -60,10 +59,10 @@ void Sanitizer::State::check_invalidation(const Execution& x, int lane, Cta& own
   const auto has_arrived = [&](const Record& record) {
     const auto is_here = [&](const Publication& told) { return told.slot == slot; };
     const auto is_known = [&](const Publication& told) {
-      return clock_value(who.clock->order, slot) >= told.phase;
+      return !is_here(told) || clock_value(who.clock->order, slot) >= told.phase;
     };
     return std::ranges::any_of(record.publications, is_here) &&
-           std::ranges::all_of(record.publications | std::views::filter(is_here), is_known);
+           std::ranges::all_of(record.publications, is_known);
   };
   for (const uint32_t index : object.operations) {
     const Record& record = records[index];

@@ -57,18 +57,22 @@ DUALGEMM_DEVICE void add_parts(const Place& place, const Sums<kCfg>& sums,
   for (int index = 0; index < items_of(kCfg); ++index) {
     const uint32_t finisher = index % kCfg.warps_k;
     if (place.warp_k != finisher) continue;
+    float totals[kItemFloats] = {};
+    // Not unrolled: with 8 parts that would be a third of a kernel's instructions.
+#pragma unroll 1
+    for (uint32_t part = 0; part < kCfg.warps_k; ++part) {
+      if (part == finisher) {
 #pragma unroll
-    for (int i = 0; i < kItemFloats; ++i) {
-      const float own = sums.of_item(index, i);
-      float total = 0.0f;
+        for (int i = 0; i < kItemFloats; ++i) totals[i] += sums.of_item(index, i);
+      } else {
+        const auto& from = exchange[part < finisher ? part : part - 1][place.warp_n][index];
 #pragma unroll
-      for (uint32_t part = 0; part < kCfg.warps_k; ++part) {
-        total += part == finisher
-                     ? own
-                     : exchange[part < finisher ? part : part - 1][place.warp_n][index][i][lane];
+        for (int i = 0; i < kItemFloats; ++i) totals[i] += from[i][lane];
       }
-      exchange[0][place.warp_n][index][i][lane] = total * kSumUnit<kCfg>;
     }
+#pragma unroll
+    for (int i = 0; i < kItemFloats; ++i)
+      exchange[0][place.warp_n][index][i][lane] = totals[i] * kSumUnit<kCfg>;
   }
 }
 
@@ -81,88 +85,83 @@ DUALGEMM_DEVICE void activate_product(const Params& params, float (&g)[2], const
   activate_all(params.act, g, others);
 }
 
-// Both products of an item, halves of 8 columns: total(half, g, u) has the sums.
-template <class Total>
+// Both products of an item, halves of 8 columns. Outputs of NVFP4 take the place of Gate's sums until
+// their block is whole: a loop over halves, so that there is one copy of the activations.
+template <Pass kPass>
 DUALGEMM_DEVICE void finish_both(const Params& params, const Place& place, uint32_t group,
-                                 uint32_t col, const Total& total) {
+                                 uint32_t col, float (&totals)[kItemFloats][32]) {
+  constexpr uint32_t kHalf = kPass == Pass::kFused ? 4 : 2, kUp = kPass == Pass::kFused ? 2 : 4;
+  const uint32_t lane = threadIdx.x % 32;
   const int products = params.combine.side_by_side ? 2 : 1;
 #pragma unroll 1
   for (int product = 0; product < products; ++product) {
-    float outputs[2][2];
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      __syncwarp();  // one half after the other: both at once take more registers
+#pragma unroll 1
+    for (uint32_t half = 0; half < 2; ++half) {
+      __syncwarp();
+      float(*const sums)[32] = totals + kHalf * half;
       const uint32_t column = col + half * kHalfCols;
-      float(&g)[2] = outputs[half];
-      float u[2];
-      total(half, g, u);
+      float g[2] = {sums[0][lane], sums[1][lane]}, u[2] = {sums[kUp][lane], sums[kUp + 1][lane]};
       apply_factors(params, place, group, column, g, u);
       if (product == 1) g[0] = u[0], g[1] = u[1];
       activate_product(params, g, u);
-      if (params.output != OutputType::kE2M1)
+      if (params.output == OutputType::kE2M1) {
+        sums[0][lane] = g[0], sums[1][lane] = g[1];
+      } else {
         store_column(params, place, group, product, column, g);
+      }
     }
-    if (params.output == OutputType::kE2M1)
-      store_block(params, place, group, product, col, outputs[0], outputs[1]);
+    if (params.output == OutputType::kE2M1) {
+      store_block(params, place, group, product, col, {totals[0][lane], totals[1][lane]},
+                  {totals[kHalf][lane], totals[kHalf + 1][lane]});
+    }
   }
 }
 
 // One product of an item's two units, 16 columns each: into R1, or with R1 into D.
 template <Pass kPass>
 DUALGEMM_DEVICE void finish_one(const Params& params, const Place& place, uint32_t group,
-                                uint32_t col, const float (&totals)[kItemFloats][32]) {
+                                uint32_t col, float (&totals)[kItemFloats][32]) {
   const uint32_t lane = threadIdx.x % 32;
 #pragma unroll 1
-  for (uint32_t unit = 0; unit < 2; ++unit) {
-    const uint32_t first = col + unit * kMmaRows;
-    float outputs[2][2];
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      __syncwarp();
-      const uint32_t column = first + half * kHalfCols;
-      float(&g)[2] = outputs[half];
-      float u[2] = {totals[4 * unit + 2 * half][lane], totals[4 * unit + 2 * half + 1][lane]};
-      if constexpr (kPass == Pass::kGate) {
-        store_r1(params, place, group, column, u);
-      } else {
-        load_r1(params, place, group, column, g);
-        apply_factors(params, place, group, column, g, u);
-        activate_all(params.act, g, u);
-        if (params.output != OutputType::kE2M1) store_column(params, place, group, 0, column, g);
+  for (uint32_t half = 0; half < 4; ++half) {  // two of a unit
+    __syncwarp();
+    float(*const sums)[32] = totals + 2 * half;
+    const uint32_t column = col + half * kHalfCols;
+    float u[2] = {sums[0][lane], sums[1][lane]};
+    if constexpr (kPass == Pass::kGate) {
+      store_r1(params, place, group, column, u);
+    } else {
+      float g[2];
+      load_r1(params, place, group, column, g);
+      apply_factors(params, place, group, column, g, u);
+      activate_all(params.act, g, u);
+      if (params.output != OutputType::kE2M1) {
+        store_column(params, place, group, 0, column, g);
+        continue;
       }
-    }
-    if constexpr (kPass != Pass::kGate) {
-      if (params.output == OutputType::kE2M1)
-        store_block(params, place, group, 0, first, outputs[0], outputs[1]);
+      sums[0][lane] = g[0], sums[1][lane] = g[1];
+      if (half % 2 == 1) {
+        store_block(params, place, group, 0, column - kHalfCols,
+                    {totals[2 * half - 2][lane], totals[2 * half - 1][lane]}, g);
+      }
     }
   }
 }
 
-// The items of a warp: those in steps of `warps` from `first` on. Not inlined, so that all kernels
-// of a file share one copy: it is two thirds of a kernel's instructions, and its time is little.
+// The items of a warp: those in steps of `warps` from the warp's number along k on.
 template <Pass kPass>
 __device__ __noinline__ void finish(const Params& params, Place place,
-                                    const float (*items)[kItemFloats][32], uint32_t count,
+                                    float (*items)[kItemFloats][32], uint32_t count,
                                     uint32_t groups, uint32_t warps) {
-  const uint32_t lane = threadIdx.x % 32;
 #pragma unroll 1
   for (uint32_t index = place.warp_k; index < count; index += warps) {
     const uint32_t pair = index / groups, group = index - pair * groups;
-    const float(&totals)[kItemFloats][32] = items[index];
-    if constexpr (kPass == Pass::kFused) {
-      const uint32_t col = place.col + pair * 2 * kHalfCols + place.row;
-      finish_both(params, place, group, col, [&](int half, float(&g)[2], float(&u)[2]) {
-        g[0] = totals[4 * half][lane], g[1] = totals[4 * half + 1][lane];
-        u[0] = totals[4 * half + 2][lane], u[1] = totals[4 * half + 3][lane];
-      });
-    } else if constexpr (kPass == Pass::kSequential) {
-      const uint32_t col = place.col + pair * kMmaRows + place.row;
-      finish_both(params, place, group, col, [&](int half, float(&g)[2], float(&u)[2]) {
-        g[0] = totals[2 * half][lane], g[1] = totals[2 * half + 1][lane];
-        u[0] = totals[4 + 2 * half][lane], u[1] = totals[4 + 2 * half + 1][lane];
-      });
+    if constexpr (kPass == Pass::kFused || kPass == Pass::kSequential) {
+      finish_both<kPass>(params, place, group, place.col + pair * kMmaRows + place.row,
+                         items[index]);
     } else {
-      finish_one<kPass>(params, place, group, place.col + pair * 2 * kMmaRows + place.row, totals);
+      finish_one<kPass>(params, place, group, place.col + pair * 2 * kMmaRows + place.row,
+                        items[index]);
     }
   }
 }
