@@ -85,8 +85,8 @@ DUALGEMM_DEVICE void activate_product(const Params& params, float (&g)[2], const
   activate_all(params.act, g, others);
 }
 
-// Both products of an item, halves of 8 columns. Outputs of NVFP4 take the place of Gate's sums until
-// their block is whole: a loop over halves, so that there is one copy of the activations.
+// Both products of an item, halves of 8 columns. Outputs of NVFP4 take the place of Gate's sums
+// until their block is whole: a loop over halves, so that there is one copy of the activations.
 template <Pass kPass>
 DUALGEMM_DEVICE void finish_both(const Params& params, const Place& place, uint32_t group,
                                  uint32_t col, float (&totals)[kItemFloats][32]) {
