@@ -30,17 +30,15 @@ struct Config {
 
 inline constexpr int kMmaRows = 16;  // of weights
 inline constexpr int kHalfCols = kMmaRows / 2;
-inline constexpr int kGroupRows = 8;            // rows of A per mma: its N
-inline constexpr int kChunkK = kUnitK;          // elements along k of a stage
-inline constexpr int kChunkK16 = kChunkK / 16;  // the same in scales
-inline constexpr int kWarpUnits = 4;            // of 16 rows of weights, in a warp
-inline constexpr int kRowBytes = 2 * kChunkK;   // of A in a stage, 16 bits each
-inline constexpr int kPieces = kRowBytes / 16;  // of such a row
-inline constexpr int kCodeBytes = 512;          // of a unit in a stage
-inline constexpr int kScaleBytes = 64;          // likewise
-inline constexpr int kItemFloats = 8;           // sums of a lane that are finished together
-
-DUALGEMM_HOST_DEVICE constexpr bool is_fused(Pass pass) { return pass == Pass::kFused; }
+inline constexpr int kGroupRows = 8;                            // rows of A per mma: its N
+inline constexpr int kChunkK = kUnitK;                          // elements along k of a stage
+inline constexpr int kChunkK16 = kChunkK / 16;                  // the same in scales
+inline constexpr int kWarpUnits = 4;                            // of 16 rows of weights, in a warp
+inline constexpr int kRowBytes = 2 * kChunkK;                   // of A in a stage, 16 bits each
+inline constexpr int kPieces = kRowBytes / 16;                  // of such a row
+inline constexpr int kCodeBytes = sizeof(PackedUnit::codes);    // of a unit in a stage
+inline constexpr int kScaleBytes = sizeof(PackedUnit::scales);  // likewise
+inline constexpr int kItemFloats = 8;  // sums of a lane that are finished together
 
 // Units that are multiplied in one loop over k.
 DUALGEMM_HOST_DEVICE constexpr int loop_units_of(const Config& config) {
@@ -51,7 +49,7 @@ DUALGEMM_HOST_DEVICE constexpr int tile_m_of(const Config& config) {
 }
 // Columns of D of a warp.
 DUALGEMM_HOST_DEVICE constexpr int warp_cols_of(const Config& config) {
-  return loop_units_of(config) * (is_fused(config.pass) ? kHalfCols : kMmaRows);
+  return loop_units_of(config) * (config.pass == Pass::kFused ? kHalfCols : kMmaRows);
 }
 DUALGEMM_HOST_DEVICE constexpr int tile_n_of(const Config& config) {
   return config.warps_n * warp_cols_of(config);

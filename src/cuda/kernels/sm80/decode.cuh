@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "cuda/kernels/packed/packed_unit.hpp"
+#include "cuda/kernels/packed/place_codes.cuh"
 #include "cuda/ptx/math.cuh"
 #include "cuda/ptx/mma_sync.cuh"
 
@@ -19,52 +19,15 @@ namespace dualgemm::cuda::sm80 {
 template <bool kBf16>
 inline constexpr float kDecodedUnit = kBf16 ? 0x1p8f : 0x1p7f;
 
-// word * 2^kLeft, rounded down if kLeft < 0.
+// word * 2^kLeft, rounded down if kLeft < 0: what place_codes.cuh asks for.
+struct Shifts {};
 template <int kLeft>
-DUALGEMM_DEVICE uint32_t shift(uint32_t word) {
+DUALGEMM_DEVICE uint32_t shift(Shifts, uint32_t word) {
   if constexpr (kLeft >= 0) {
     return word << kLeft;
   } else {
     return word >> -kLeft;
   }
-}
-
-// The codes of nibbles kPair and kPair+4 of a word, as bf16 times 2^-126.
-template <int kPair>
-DUALGEMM_DEVICE uint32_t place_pair_bf16(uint32_t word) {
-  return (shift<12 - 4 * kPair>(word) & 0x80008000u) | (shift<6 - 4 * kPair>(word) & 0x01C001C0u);
-}
-
-// Eight codes of a row, as four pairs (nibbles i and i+4) that wait for their scale. fp16 numbers
-// of that kind have a low byte of 0: the high bytes of four codes are put together in one word and
-// then spread, which takes fewer operations than each pair by itself.
-template <bool kBf16>
-DUALGEMM_DEVICE void place_word(uint32_t word, uint32_t (&pairs)[4]) {
-  if constexpr (kBf16) {
-    pairs[0] = place_pair_bf16<0>(word), pairs[1] = place_pair_bf16<1>(word);
-    pairs[2] = place_pair_bf16<2>(word), pairs[3] = place_pair_bf16<3>(word);
-  } else {
-    constexpr uint32_t kSigns = 0x80808080u, kRests = 0x0E0E0E0Eu;
-    const uint32_t even = (word << 4 & kSigns) | (word << 1 & kRests);
-    const uint32_t odd = (word & kSigns) | (word >> 3 & kRests);
-    pairs[0] = __byte_perm(even, 0, 0x2404), pairs[1] = __byte_perm(odd, 0, 0x2404);
-    pairs[2] = __byte_perm(even, 0, 0x3414), pairs[3] = __byte_perm(odd, 0, 0x3414);
-  }
-}
-
-// The same of a word of prepared weights.
-template <bool kBf16, int kPair>
-DUALGEMM_DEVICE uint32_t place_packed_pair(uint32_t word) {
-  constexpr PlaceOfPair kTo = place_of_pair<kBf16>(0), kFrom = place_of_pair<kBf16>(kPair);
-  constexpr uint32_t kSign = 0x00010001u << kTo.sign, kRest = 0x00070007u << kTo.rest;
-  constexpr int kSignLeft = kTo.sign - kFrom.sign, kRestLeft = kTo.rest - kFrom.rest;
-  if constexpr (kSignLeft == kRestLeft) return shift<kSignLeft>(word) & (kSign | kRest);
-  return (shift<kRestLeft>(word) & kRest) | (shift<kSignLeft>(word) & kSign);
-}
-template <bool kBf16>
-DUALGEMM_DEVICE void place_packed_word(uint32_t word, uint32_t (&pairs)[4]) {
-  pairs[0] = place_packed_pair<kBf16, 0>(word), pairs[1] = place_packed_pair<kBf16, 1>(word);
-  pairs[2] = place_packed_pair<kBf16, 2>(word), pairs[3] = place_packed_pair<kBf16, 3>(word);
 }
 
 // Two scales, ready for the multiplication, each in both halves of its word. Their signs count for

@@ -76,17 +76,15 @@ OperandView view_of(const core::ResolvedMatrix& matrix, const void* rows, const 
   return view;
 }
 
+// An array whose rows and batches are so many bytes apart has all of them at multiples of `bytes`.
+bool begins_at_multiples_of(int64_t bytes, const uint8_t* first, int64_t row, int64_t batch) {
+  return (static_cast<int64_t>(reinterpret_cast<uintptr_t>(first)) | row | batch) % bytes == 0;
+}
 bool rows_begin_at_multiples_of(int64_t bytes, const OperandView& view) {
-  return (static_cast<int64_t>(reinterpret_cast<uintptr_t>(view.rows)) | view.row_bytes |
-          view.batch_bytes) %
-             bytes ==
-         0;
+  return begins_at_multiples_of(bytes, view.rows, view.row_bytes, view.batch_bytes);
 }
 bool scales_begin_at_multiples_of(int64_t bytes, const ScaleView& view) {
-  return (static_cast<int64_t>(reinterpret_cast<uintptr_t>(view.bytes)) | view.ld |
-          view.batch_bytes) %
-             bytes ==
-         0;
+  return begins_at_multiples_of(bytes, view.bytes, view.ld, view.batch_bytes);
 }
 
 // The narrowest tiles of D; sequential and other passes have wider ones.

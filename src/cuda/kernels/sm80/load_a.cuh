@@ -103,7 +103,7 @@ DUALGEMM_DEVICE void store_blocks(const RawBlocks<kCfg>& blocks, uint8_t* to) {
 #pragma unroll
     for (int word = 0; word < 2; ++word) {
       uint32_t pairs[4];
-      place_word<false>(words[word], pairs);
+      place_word<false>(Shifts{}, words[word], pairs);
 #pragma unroll
       for (int pair = 0; pair < 4; ++pair) pairs[pair] = multiply_pair<false>(pairs[pair], scale);
       *reinterpret_cast<uint4*>(to + piece_place(row, 2 * block + word)) =

@@ -30,7 +30,7 @@ struct WeightRow {
 template <Config kCfg>
 DUALGEMM_DEVICE WeightRow weight_row(const Params& params, const OperandView& matrix,
                                      uint32_t first_col, int unit, int half, uint32_t row) {
-  if constexpr (is_fused(kCfg.pass)) {
+  if constexpr (kCfg.pass == Pass::kFused) {
     return {half == 0 ? params.gate : params.up, first_col + unit * kHalfCols + row};
   } else {
     return {matrix, first_col + unit * kMmaRows + half * kHalfCols + row};
@@ -104,8 +104,8 @@ DUALGEMM_DEVICE void copy_scales(const Params& params, const Place& place,
         weight_row<kCfg>(params, matrix, place.col, word / 16, word / 8 % 2, word % 8);
     const uint32_t count = at.row < params.n ? left : 0;
     const ScaleView& view = at.view.scales;
-    const uint8_t* const from = scales_of_row(view, place.batch, count > 0 ? at.row : 0) +
-                                (view.swizzled ? k16 / 4 * 512 : k16);
+    const uint8_t* const from =
+        scales_of_row(view, place.batch, count > 0 ? at.row : 0) + scale_place(view, k16);
     if (params.scales_aligned) {
       ptx::cp_async_4(to + word * 4, from, count);
     } else {

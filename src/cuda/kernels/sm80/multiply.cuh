@@ -49,9 +49,9 @@ template <Config kCfg>
 DUALGEMM_DEVICE void decode_word(uint32_t word, uint32_t scale, uint32_t (&pairs)[4]) {
   constexpr bool kBf16 = kCfg.a_type == AType::kBF16;
   if constexpr (kCfg.prepared) {
-    place_packed_word<kBf16>(word, pairs);
+    place_packed_word<kBf16>(Shifts{}, word, pairs);
   } else {
-    place_word<kBf16>(word, pairs);
+    place_word<kBf16>(Shifts{}, word, pairs);
   }
 #pragma unroll
   for (int pair = 0; pair < 4; ++pair) pairs[pair] = multiply_pair<kBf16>(pairs[pair], scale);

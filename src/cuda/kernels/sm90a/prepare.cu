@@ -154,7 +154,7 @@ __device__ Eight load_eight(const PrepareParams& p, const RowPiece& at) {
   if (p.type == AType::kE2M1) {
     const uint32_t both =
         ptx::cvt_f16x2_e4m3x2(static_cast<uint16_t>(eight.scale << 8 | eight.scale));
-    hopper::place_word<false>(hopper::Shifts{}, words[0], pairs);
+    place_word<false>(hopper::Shifts{}, words[0], pairs);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       pairs[i] = ptx::mul_f16x2(ptx::mul_f16x2(pairs[i], 0x74007400u), both);  // 2^14

@@ -101,10 +101,10 @@ template <bool kBf16, bool kPrepared>
 DUALGEMM_DEVICE void decode_word(const Params& params, uint32_t word, uint32_t scale,
                                  uint32_t (&pairs)[4]) {
   if constexpr (kPrepared) {
-    hopper::place_packed_word<kBf16>(params.shifts, word, pairs);
+    place_packed_word<kBf16>(params.shifts, word, pairs);
   } else {
     // bf16 has no register left for products.
-    hopper::place_word<kBf16>(kBf16 ? hopper::Shifts{} : params.shifts, word, pairs);
+    place_word<kBf16>(kBf16 ? hopper::Shifts{} : params.shifts, word, pairs);
   }
 #pragma unroll
   for (uint32_t& pair : pairs) pair = hopper::multiply<kBf16>(pair, scale);
