@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """A mixture's experts, from a router's ids to the weighted sums, beside their two grouped products alone, in one run on a GPU.
 
-python3 bench/python/experts_step.py [--models qwen3_30b_a3b ...] [--tokens 1 8 64 512 4096] [--json FILE]    needs a GPU and the package
+python3 bench/python/experts_step.py [--models qwen3_30b_a3b ...] [--tokens 1 8 64 512 4096] [--config isa=sm80] [--json FILE]
+
+Needs a GPU and the package. --config: what runs the products alone instead of the library's choice, as glu() takes it.
 
 W4A16, weights packed, x in bf16, random ids. Both ways in CUDA graphs of as many calls, each with ids of its own, so that weights are
 cold where a layer's experts are more than the cache holds; 512 MB are written before each replay. The products alone get their rows
@@ -63,18 +65,18 @@ def ids_of(model: Model, tokens: int) -> Tensor:
 class Products:
     """The two grouped products of rows that lie in the order of their experts."""
 
-    def __init__(self, experts: dg.nn.GatedExperts, model: Model, x: Tensor, ids: Tensor) -> None:
+    def __init__(self, experts: dg.nn.GatedExperts, model: Model, x: Tensor, ids: Tensor, config: str) -> None:
         flat = ids.flatten().long()
         counts = torch.bincount(flat, minlength=model.experts)
         self.offsets = torch.cat([counts.new_zeros(1), counts.cumsum(0)]).int()
         self.rows = x[torch.argsort(flat, stable=True) // model.top_k].contiguous()
         self.h = x.new_empty(self.rows.shape[0], model.intermediate)
         self.y = torch.empty_like(self.rows)
-        self.experts, self.model = experts, model
+        self.experts, self.model, self.config = experts, model, config
 
     def __call__(self) -> None:
         e, m = self.experts, self.model
-        none, choice = [None] * 4, {"scale_layout": "auto", "batch_invariant": False, "strategy": "auto", "config": ""}
+        none, choice = [None] * 4, {"scale_layout": "auto", "batch_invariant": False, "strategy": "auto", "config": self.config}
         factors = (e.alpha_gate, e.alpha_up, None, None, None)
         _ops.m_grouped_glu_contiguous.out(
             self.rows, None, *none, e.packed, m.intermediate, m.experts, self.offsets, None, *factors, **choice, out=self.h
@@ -157,14 +159,14 @@ def marlin_calls(model: Model, cases: list[tuple[Tensor, Tensor, Tensor]]) -> li
     return [call_of(*case) for case in cases]
 
 
-def measure(name: str, tokens: int, experts: dg.nn.GatedExperts, cache: Tensor) -> dict[str, Any]:
+def measure(name: str, tokens: int, experts: dg.nn.GatedExperts, cache: Tensor, config: str) -> dict[str, Any]:
     model = MODELS[name]
     cases = []
     for _ in range(8 if tokens <= 64 else 2):
         x = torch.randn(tokens, model.hidden, device="cuda", dtype=torch.bfloat16)
         cases.append((x, ids_of(model, tokens), torch.rand(tokens, model.top_k, device="cuda")))
     whole: list[Callable[[], Any]] = [lambda case=case: experts(*case) for case in cases]
-    products: list[Callable[[], Any]] = [Products(experts, model, x, ids) for x, ids, _ in cases]
+    products: list[Callable[[], Any]] = [Products(experts, model, x, ids, config) for x, ids, _ in cases]
     result: dict[str, Any] = {"model": name, "tokens": tokens}
     for way, calls in (("whole", whole), ("products", products), ("marlin", marlin_calls(model, cases))):
         if calls is None:
@@ -180,6 +182,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--tokens", nargs="+", type=int, default=[1, 8, 64, 512, 4096])
+    parser.add_argument("--config", default="", help="what runs the products alone, such as isa=sm80")
     parser.add_argument("--json")
     arguments = parser.parse_args()
     torch.manual_seed(1)
@@ -189,17 +192,18 @@ def main() -> None:
         for name in arguments.models:
             experts = random_experts(MODELS[name])
             for tokens in arguments.tokens:
-                found = measure(name, tokens, experts, cache)
+                found = measure(name, tokens, experts, cache, arguments.config)
                 results.append(found)
                 line = f"{name:20} {tokens:5} tokens: whole {found['whole']:8.1f} us, products {found['products']:8.1f}"
                 line += f", {found['whole'] - found['products']:+7.1f}, ratio {found['whole'] / found['products']:.3f}"
                 if "marlin" in found:
                     line += f"; marlin {found['marlin']:8.1f}, ratio {found['whole'] / found['marlin']:.2f}"
+                    line += f", products {found['products'] / found['marlin']:.2f}"
                 print(line + found.get("marlin_error", ""), flush=True)
             del experts
     if arguments.json:
         with open(arguments.json, "w") as file:
-            json.dump({"device": torch.cuda.get_device_name(), "results": results}, file, indent=1)
+            json.dump({"device": torch.cuda.get_device_name(), "config": arguments.config, "results": results}, file, indent=1)
 
 
 if __name__ == "__main__":

@@ -59,6 +59,23 @@ DUALGEMM_DEVICE void mbarrier_wait_parity(const Barrier* bar, uint32_t parity) {
   }
 }
 
+// mbarrier.test_wait.parity.shared::cta.b64 done, [bar], parity;      PTX ISA 7.1, sm_80,
+// "mbarrier.test_wait": the same on GPUs that have no try_wait.
+DUALGEMM_DEVICE void mbarrier_wait_parity_sm80(const Barrier* bar, uint32_t parity) {
+  uint32_t done = 0;
+  while (done == 0) {
+    asm volatile(
+        "{\n"
+        ".reg .pred complete;\n"
+        "mbarrier.test_wait.parity.shared::cta.b64 complete, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, complete;\n"
+        "}\n"
+        : "=r"(done)
+        : "r"(shared_address(bar)), "r"(parity)
+        : "memory");
+  }
+}
+
 // mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 ...      PTX ISA 8.0, sm_90: the same
 // where threads of other CTAs arrive, and what they wrote matters.
 DUALGEMM_DEVICE void mbarrier_wait_parity_cluster(const Barrier* bar, uint32_t parity) {

@@ -1,5 +1,6 @@
 // fused_epilogue and fused_sequential by the mma.sync kernels of kernels/sm80: on every GPU of
-// compute capability 8.0 or later, with the bits of its fused one.
+// compute capability 8.0 or later, with the bits of its fused one, where that does not divide k
+// between CTAs.
 #include <span>
 #include <vector>
 

@@ -26,7 +26,7 @@ TEST(Sm80Decode, EveryCodeTimesEveryScaleIsExact) {
 TEST(Sm80Decode, TheEndsOfTheRange) {
   Rng rng;
   for (const DataType type : {DataType::kF16, DataType::kBF16, DataType::kF32}) {
-    for (const int tile_m : {8, 64}) {
+    for (const int tile_m : {8, 128}) {
       EXPECT_TRUE(is_exact(extreme_scales(true, type, rng), SimulatedRun{.tile_m = tile_m}))
           << name_of(type);
       EXPECT_TRUE(is_exact(extreme_scales(false, type, rng), SimulatedRun{.tile_m = tile_m}))

@@ -8,7 +8,7 @@ namespace {
 ::testing::AssertionResult simulate_setting(RandomCase& data, Setting& setting) {
   namespace sm80 = cuda::sm80;
   SimulatedRun run{.tile_m = setting.tile_m,
-                   .warps_k = setting.split,
+                   .k_parts = setting.split,
                    .misalign = setting.misalign,
                    .passes = kPasses[setting.passes],
                    .prepared = setting.prepared};

@@ -79,7 +79,7 @@ TEST(CudaConfig, EveryCompiledKernelCanBeAskedFor) {
   EXPECT_EQ(config("isa=sm80,strategy=fused_sequential,tile_m=16", p),
             "cuda_sm80_fused_sequential_mma_w8_t16x32x64_s2_f16");
   EXPECT_EQ(config("isa=sm80,strategy=fused_epilogue", p),
-            "cuda_sm80_fused_epilogue_mma_w2_t64x256x64_s2_f16");
+            "cuda_sm80_fused_epilogue_mma_w1_t128x256x64_s3_f16");
   EXPECT_EQ(config("strategy=fused_sequential,tile_m=128", p),
             "cuda_sm90a_fused_sequential_wgmma_c32_w1_t128x64x256_s4_f16");
   EXPECT_EQ(config("strategy=fused_epilogue,tile_m=256", p),
@@ -116,10 +116,13 @@ TEST(CudaConfig, WhatIsNotCompiledIsRefusedWithWhatIs) {
   EXPECT_EQ(status("tile_m=24", p, 80).rule(),
             "no such kernel is compiled for this problem; there are mma_w8_t8x32x64_s3, "
             "mma_w8_t16x32x64_s2, mma_w8_t32x32x64_s3, mma_w4_t32x32x64_s3, "
-            "mma_w2_t64x128x64_s2");
+            "mma_w1_t128x128x64_s3, mma_w2_t128x128x64_s3, mma_w3_t128x128x64_s3, "
+            "mma_w4_t128x128x64_s3, mma_w5_t128x128x64_s3, mma_w6_t128x128x64_s3, "
+            "mma_w8_t128x128x64_s3, mma_w10_t128x128x64_s3, mma_w12_t128x128x64_s3, "
+            "mma_w16_t128x128x64_s3");
   EXPECT_EQ(status("tile_m=24,strategy=fused_epilogue", p, 80).rule(),
             "no such kernel is compiled for this problem; there are mma_w8_t16x64x64_s2, "
-            "mma_w4_t32x64x64_s3, mma_w2_t64x256x64_s2");
+            "mma_w4_t32x64x64_s3, mma_w1_t128x256x64_s3");
   EXPECT_EQ(status("tile_m=16,strategy=fused_sequential", p).rule(),
             "no such kernel is compiled for this problem; there are wgmma_w1_t64x64x256_s7, "
             "wgmma_w1_t128x64x256_s4");

@@ -152,7 +152,11 @@ std::vector<uint8_t> run(const Problem& p, OnGpu& device, const PlanOptions& opt
   device.poison_d();
   const Status status = run.run(device.buffers());
   EXPECT_TRUE(status.ok()) << status.message();
-  EXPECT_EQ(run.info.intermediate_bytes, 2 * run.plan.workspace_bytes);
+  if (options.strategy == StrategyId::kFused) {  // sums of rows that exist, where CTAs divide k
+    EXPECT_LE(run.info.intermediate_bytes, 2 * run.plan.workspace_bytes);
+  } else {
+    EXPECT_EQ(run.info.intermediate_bytes, 2 * run.plan.workspace_bytes);
+  }
   return device.d();
 }
 
@@ -170,16 +174,19 @@ TEST(FusedPassesOnGpu, LieWithinTheBoundAndOnSm80HaveTheBitsOfFused) {
     OnGpu device(data, shift);
     SCOPED_TRACE(::testing::Message() << "m " << p.m << " n " << p.n << " k " << p.k << " l " << p.l
                                       << ", a " << name_of(p.a.type) << ", shift " << shift);
-    const std::vector<uint8_t> fused =
-        run(p, device, {.strategy = StrategyId::kFused, .isa = Isa::kSm80});
+    PlanOptions undivided{.strategy = StrategyId::kFused, .isa = Isa::kSm80};
+    if (p.m > 32) undivided.config = "tile_m=128,k_warpgroups=1";
+    const std::vector<uint8_t> fused = run(p, device, undivided);
     for (const StrategyId id : kBoth) {
       const std::vector<uint8_t> got = run(p, device, {.strategy = id, .isa = Isa::kSm80});
       ASSERT_EQ(got, fused) << name_of(id);
     }
     std::copy(fused.begin(), fused.end(), data.d.data.data());
     ASSERT_TRUE(within_bound(p, data.buffers(), Isa::kSm80));
-    for (const StrategyId id : kBoth) {
-      const std::vector<uint8_t> got = run(p, device, {.strategy = id, .unaligned = true});
+    for (const StrategyId id : {kBoth[0], kBoth[1], StrategyId::kFused}) {
+      const Isa isa = id == StrategyId::kFused ? Isa::kSm80 : Isa::kAuto;
+      const std::vector<uint8_t> got =
+          run(p, device, {.strategy = id, .isa = isa, .unaligned = true});
       std::copy(got.begin(), got.end(), data.d.data.data());
       ASSERT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kAnyOrder))
           << name_of(id);

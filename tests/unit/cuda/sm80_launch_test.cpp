@@ -33,16 +33,42 @@ TEST(Sm80Choice, TilesFollowRowsColumnsAndTheGpu) {
     EXPECT_EQ(chosen(1, 4096, h100, prepared), (std::array{8, 32, 8}));
     EXPECT_EQ(chosen(9, 4096, h100, prepared), (std::array{16, 32, 8}));
     EXPECT_EQ(chosen(32, 4096, h100, prepared), (std::array{32, 32, 8}));
-    EXPECT_EQ(chosen(33, 4096, h100, prepared), (std::array{32, 32, 4}));
-    EXPECT_EQ(chosen(97, 4096, h100, prepared), (std::array{64, 128, 2}));
+    EXPECT_EQ(chosen(33, 4096, h100, prepared), (std::array{128, 128, 1}));
   }
   EXPECT_EQ(chosen(16, 14336, h100), (std::array{16, 32, 8}));
-  EXPECT_EQ(chosen(17, 14336, h100), (std::array{64, 128, 2})) << "112 tiles of 128 columns";
+  EXPECT_EQ(chosen(17, 14336, h100), (std::array{32, 32, 4})) << "448 tiles of 32 columns";
   EXPECT_EQ(chosen(32, 4096, rtx4090), (std::array{16, 32, 8})) << "of 32 rows need 104 KB";
-  EXPECT_EQ(chosen(33, 4096, rtx4090), (std::array{32, 32, 4}));
+  EXPECT_EQ(chosen(33, 4096, rtx4090), (std::array{128, 128, 1}));
 }
 
-TEST(Sm80Choice, OneOrderOfSumsForAllRowsAndForAllPasses) {
+TEST(Sm80Choice, CtasDivideKWhereTilesDoNotFillTheGpu) {
+  const DeviceCaps h100 = gpu(90, 132);
+  const auto splits = [&](Problem p) {
+    return sm80::splits_for(sm80::choose_instance({p}, h100).config, p, h100);
+  };
+  EXPECT_EQ(splits({.m = 32, .n = 4096, .k = 7168}), 1) << "few rows are divided between warps";
+  EXPECT_EQ(splits({.m = 64, .n = 4096, .k = 7168}), 4) << "32 tiles for 132 SMs";
+  EXPECT_EQ(splits({.m = 256, .n = 4096, .k = 7168}), 2) << "64 tiles";
+  EXPECT_EQ(splits({.m = 4096, .n = 14336, .k = 4096}), 1) << "3584 tiles";
+  EXPECT_EQ(splits({.m = 64, .n = 128, .k = 64}), 1) << "one chunk of k";
+  EXPECT_EQ(splits({.m = 64, .n = 128, .k = 4096, .l = 4, .grouping = Grouping::kMasked}), 1);
+  EXPECT_EQ(splits({.m = 64, .n = 4096, .k = 7168, .batch_invariant = true}), 1);
+  // A chunk at least has each part, and the sums of all are no more than 128 MiB.
+  for (const int64_t k : {64, 128, 448, 4096, 65536}) {
+    for (const int64_t n : {16, 128, 1024, 14336, 65536}) {
+      for (const int64_t m : {33, 128, 1000, 8192}) {
+        const Problem p{.m = m, .n = n, .k = k};
+        const sm80::Instance& instance = sm80::choose_instance({p}, h100);
+        const int64_t parts = splits(p);
+        EXPECT_LE(parts, (k + 63) / 64);
+        EXPECT_LE(sm80::workspace_bytes(p, instance, parts), 128 << 20);
+        EXPECT_TRUE(sm80::divides_k_by(instance.config, p, parts));
+      }
+    }
+  }
+}
+
+TEST(Sm80Choice, OneOrderOfSumsForAllRowsAndOneLoopForAllPasses) {
   for (const DeviceCaps& caps : {gpu(80, 108), gpu(89, 128), gpu(90, 132)}) {
     for (const int64_t m : {1, 8, 9, 17, 32, 33, 64, 65, 97, 4096}) {
       for (const int64_t n : {32, 4096, 14336}) {
@@ -64,6 +90,9 @@ TEST(Sm80Choice, Refusals) {
   EXPECT_EQ(sm80::find_instance({halves}, {8, 24}), nullptr);
   EXPECT_EQ(sm80::find_instance({halves}, {8, 32, 4}), nullptr);
   EXPECT_NE(sm80::find_instance({halves}, {8, 32, 8}), nullptr);
+  EXPECT_NE(sm80::find_instance({halves}, {128, 128, 16}), nullptr);
+  EXPECT_EQ(sm80::find_instance({halves}, {128, 128, 7}), nullptr) << "no such number of CTAs";
+  EXPECT_EQ(sm80::find_instance({halves, sm80::Pass::kSequential}, {128, 128, 2}), nullptr);
   EXPECT_EQ(sm80::find_instance({halves, sm80::Pass::kUp, true}, {16}), nullptr);
   EXPECT_EQ(sm80::supports({.m = 1, .n = 1, .k = 16}).message(), "ok");
   EXPECT_EQ(sm80::supports({.m = 1, .n = 1, .k = 16, .a = {.type = DataType::kF32}}).message(),

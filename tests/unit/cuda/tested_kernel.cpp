@@ -1,5 +1,7 @@
 #include "unit/cuda/tested_kernel.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 
 #include "cuda/kernels/packed/packed_weights.hpp"
@@ -111,29 +113,37 @@ TestedKernel tested(const skinny::Instance& instance) {
   return kernel;
 }
 
-TestedKernel tested(const sm80::Instance& instance) {
+// splits: CTAs that divide k.
+TestedKernel tested(const sm80::Instance& instance, int64_t splits = 1) {
   constexpr DataType kTypes[] = {DataType::kE2M1, DataType::kF16, DataType::kBF16};
   TestedKernel kernel;
   kernel.name = instance.entry;
+  if (splits > 1) kernel.name += fmt::format("_split{}", splits);
   kernel.isa = Isa::kSm80;
   kernel.a_types = {kTypes[static_cast<int>(instance.config.a_type)]};
   kernel.tile_m = sm80::tile_m_of(instance.config);
   kernel.tile_n = sm80::tile_n_of(instance.config);
   kernel.runs_on = [](int capability) { return capability >= 80; };
-  kernel.suits = [&instance](const Problem& p) {
+  kernel.suits = [&instance, splits](const Problem& p) {
+    if (splits > 1 && p.grouping != Grouping::kNone) return false;
     const bool both = p.combine == Combine::kGlu || instance.config.pass == sm80::Pass::kFused;
     return both &&
            sm80::is_for(instance.config, {p, instance.config.pass, instance.config.prepared});
   };
   const bool from_r1 = instance.config.pass == sm80::Pass::kUp;
-  kernel.workspace_bytes = [from_r1](const KernelCall& call) {
-    return from_r1 ? sm80::r1_bytes(call.problem.problem) : 0;
+  kernel.workspace_bytes = [&instance, from_r1, splits](const KernelCall& call) {
+    return from_r1 ? sm80::r1_bytes(call.problem.problem)
+                   : sm80::workspace_bytes(call.problem.problem, instance, splits);
   };
   if (instance.config.prepared) take_packed_weights(kernel);
-  kernel.launches = [&instance, from_r1](
+  kernel.launches = [&instance, from_r1, splits](
                         const KernelCall& call, const Buffers& buffers, const uint8_t* packed,
                         void* workspace) -> Expected<std::vector<cuda::KernelLaunch>> {
     const sm80::Config& config = instance.config;
+    if (splits > 1) {
+      return sm80::build_fused(
+          {call.problem, buffers, instance, sm80::kMinStages, workspace, packed, splits});
+    }
     const auto launch = [&](const sm80::Instance& one) {
       return sm80::build_launch({call.problem, buffers, one, sm80::kMinStages, workspace, packed});
     };
@@ -169,6 +179,7 @@ const std::vector<TestedKernel>& tested_kernels() {
       for (const auto& instance : sm80::instances(prepared)) {
         // kGate writes no D: kUp runs it. Groups have tests of their own.
         if (instance.config.pass != sm80::Pass::kGate) kernels.push_back(tested(instance));
+        if (sm80::divides_k_by(instance.config, {}, 3)) kernels.push_back(tested(instance, 3));
       }
     }
     return kernels;

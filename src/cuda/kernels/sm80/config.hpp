@@ -21,9 +21,10 @@ enum class Pass : int32_t {
 struct Config {
   AType a_type;
   bool prepared;  // weights: PackedUnit
-  int groups;     // of 8 rows of A
-  int warps_n;    // warps side by side along n, which share rows of A
-  int warps_k;    // warps that divide the k of a tile: what decides the order of sums
+  int groups;     // of 8 rows of A, of a warp
+  int warps_m;    // warps with different rows of A
+  int warps_n;    // warps side by side along n, which share rows of A and decoded weights
+  int warps_k;    // warps that divide the k of a tile
   Pass pass;
   bool operator==(const Config&) const = default;
 };
@@ -44,8 +45,16 @@ inline constexpr int kItemFloats = 8;  // sums of a lane that are finished toget
 DUALGEMM_HOST_DEVICE constexpr int loop_units_of(const Config& config) {
   return config.pass == Pass::kSequential ? kWarpUnits / 2 : kWarpUnits;
 }
-DUALGEMM_HOST_DEVICE constexpr int tile_m_of(const Config& config) {
+// Whether warps of their own decode weights once for the CTA, into shared memory; else each warp
+// decodes what it multiplies, in registers.
+DUALGEMM_HOST_DEVICE constexpr bool shares_weights(const Config& config) {
+  return config.warps_m > 1;
+}
+DUALGEMM_HOST_DEVICE constexpr int warp_rows_of(const Config& config) {
   return config.groups * kGroupRows;
+}
+DUALGEMM_HOST_DEVICE constexpr int tile_m_of(const Config& config) {
+  return config.warps_m * warp_rows_of(config);
 }
 // Columns of D of a warp.
 DUALGEMM_HOST_DEVICE constexpr int warp_cols_of(const Config& config) {
@@ -54,45 +63,72 @@ DUALGEMM_HOST_DEVICE constexpr int warp_cols_of(const Config& config) {
 DUALGEMM_HOST_DEVICE constexpr int tile_n_of(const Config& config) {
   return config.warps_n * warp_cols_of(config);
 }
+// Warps that multiply.
+DUALGEMM_HOST_DEVICE constexpr int warps_of(const Config& config) {
+  return config.warps_m * config.warps_n * config.warps_k;
+}
+// Warps that fill stages for the others: with 8 that multiply a CTA has 12, 168 registers a thread.
+DUALGEMM_HOST_DEVICE constexpr int producers_of(const Config& config) {
+  return shares_weights(config) ? 4 : 0;
+}
 DUALGEMM_HOST_DEVICE constexpr int threads_of(const Config& config) {
-  return 32 * config.warps_n * config.warps_k;
+  return 32 * (warps_of(config) + producers_of(config));
 }
 // Second number of __launch_bounds__: as many CTAs as 64 K registers are to hold.
 DUALGEMM_HOST_DEVICE constexpr int min_ctas_of(const Config& config) {
-  const bool decodes_a = config.a_type == AType::kE2M1;
-  const int registers = config.groups <= 2 ? 128 : config.groups > 4 || decodes_a ? 255 : 168;
+  const bool decodes_many = config.a_type == AType::kE2M1 && !shares_weights(config);
+  const int registers = config.groups <= 2 ? 128 : decodes_many ? 255 : 168;
   const int ctas = 65536 / (registers * threads_of(config));
   return ctas > 0 ? ctas : 1;
 }
 
-// A stage of the warps that share a part of k: rows of A, then each warp's weights.
+// A stage: rows of A, then weights, as they lie or, where they are shared, decoded.
 DUALGEMM_HOST_DEVICE constexpr int a_bytes_of(const Config& config) {
   return tile_m_of(config) * kRowBytes;
 }
-DUALGEMM_HOST_DEVICE constexpr int warp_bytes_of(const Config& config) {
-  return loop_units_of(config) * (kCodeBytes + kScaleBytes);
-}
 DUALGEMM_HOST_DEVICE constexpr int stage_bytes_of(const Config& config) {
-  return a_bytes_of(config) + config.warps_n * warp_bytes_of(config);
+  const int unit_bytes = shares_weights(config) ? kMmaRows * kRowBytes : kCodeBytes + kScaleBytes;
+  return a_bytes_of(config) + config.warps_n * loop_units_of(config) * unit_bytes;
 }
 // Items that a warp's sums are; each is finished by one of the warps that divide k.
 DUALGEMM_HOST_DEVICE constexpr int items_of(const Config& config) {
   return kWarpUnits / 2 * config.groups;
 }
+// Those that are in shared memory at the same time.
+DUALGEMM_HOST_DEVICE constexpr int batch_items_of(const Config& config) {
+  return shares_weights(config) ? items_of(config) / 2 : items_of(config);
+}
 DUALGEMM_HOST_DEVICE constexpr int sums_bytes_of(const Config& config) {
   const int slots = config.warps_k > 1 ? config.warps_k - 1 : 1;
-  return slots * config.warps_n * items_of(config) * kItemFloats * 32 * 4;
+  return slots * config.warps_m * config.warps_n * batch_items_of(config) * kItemFloats * 32 * 4;
 }
-// Where rows of A begin, and their scales: in front of the stages.
+inline constexpr int kMinStages = 2, kMaxStages = 3;
+
+// In front of the stages: where rows of A begin, and their scales; barriers of shared stages.
 DUALGEMM_HOST_DEVICE constexpr int table_bytes_of(const Config& config) {
   return (tile_m_of(config) + (config.a_type == AType::kE2M1 ? tile_m_of(config) : 2)) * 8;
+}
+// Shared stages begin at multiples of 128 bytes.
+DUALGEMM_HOST_DEVICE constexpr int front_bytes_of(const Config& config) {
+  if (!shares_weights(config)) return table_bytes_of(config);
+  return (table_bytes_of(config) + 2 * kMaxStages * 8 + kRowBytes - 1) / kRowBytes * kRowBytes;
 }
 DUALGEMM_HOST_DEVICE constexpr int smem_bytes_of(const Config& config, int stages) {
   const int ring = config.warps_k * stages * stage_bytes_of(config);
   const int sums = sums_bytes_of(config);
-  return table_bytes_of(config) + (ring > sums ? ring : sums);
+  return front_bytes_of(config) + (ring > sums ? ring : sums);
 }
 
-inline constexpr int kMinStages = 2, kMaxStages = 3;
+// What of a Config decides where its warps work.
+struct TileShape {
+  uint32_t tile_m, tile_n;
+  uint32_t groups, warp_cols;  // of a warp
+  uint32_t warps_m, warps_n;
+};
+DUALGEMM_HOST_DEVICE constexpr TileShape tile_shape_of(const Config& config) {
+  return {static_cast<uint32_t>(tile_m_of(config)), static_cast<uint32_t>(tile_n_of(config)),
+          static_cast<uint32_t>(config.groups),     static_cast<uint32_t>(warp_cols_of(config)),
+          static_cast<uint32_t>(config.warps_m),    static_cast<uint32_t>(config.warps_n)};
+}
 
 }  // namespace dualgemm::cuda::sm80

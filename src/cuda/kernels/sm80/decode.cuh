@@ -55,4 +55,16 @@ DUALGEMM_DEVICE uint32_t multiply_pair(uint32_t codes, uint32_t scale) {
   return kBf16 ? ptx::product_bf16x2(codes, scale) : ptx::mul_rn_f16x2(codes, scale);
 }
 
+// Eight codes of a row, as four pairs: nibbles i and i+4.
+template <bool kBf16, bool kPrepared>
+DUALGEMM_DEVICE void decode_word(uint32_t word, uint32_t scale, uint32_t (&pairs)[4]) {
+  if constexpr (kPrepared) {
+    place_packed_word<kBf16>(Shifts{}, word, pairs);
+  } else {
+    place_word<kBf16>(Shifts{}, word, pairs);
+  }
+#pragma unroll
+  for (int pair = 0; pair < 4; ++pair) pairs[pair] = multiply_pair<kBf16>(pairs[pair], scale);
+}
+
 }  // namespace dualgemm::cuda::sm80

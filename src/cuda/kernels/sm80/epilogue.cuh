@@ -19,7 +19,7 @@ inline constexpr float kSumUnit = kDecodedUnit<kCfg.a_type == AType::kBF16>*(
     kCfg.a_type == AType::kE2M1 ? kDecodedUnit<false> : 1.0f);
 
 DUALGEMM_DEVICE uint32_t output_row(const Place& place, uint32_t group, int i) {
-  return place.m_begin + group * kGroupRows + 2 * place.quarter + i;
+  return place.m_begin + (place.first_group + group) * kGroupRows + 2 * place.quarter + i;
 }
 
 DUALGEMM_DEVICE void store_output(const Params& params, uint32_t batch, uint32_t row, uint32_t col,
@@ -66,7 +66,8 @@ DUALGEMM_DEVICE void store_block(const Params& params, const Place& place, uint3
 #pragma unroll
   for (int i = 0; i < 2; ++i)
     store_nvfp4(params, rows, output_row(place, group, i), block, low[i], high[i]);
-  clear_scales_below(params, rows, place.m_begin + group * kGroupRows, kGroupRows, block);
+  clear_scales_below(params, rows, output_row(place, group, 0) - 2 * place.quarter, kGroupRows,
+                     block);
 }
 
 // Where the product of a row with Gate's row `col` lies; null: nowhere.

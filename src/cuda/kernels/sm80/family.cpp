@@ -7,6 +7,10 @@
 namespace dualgemm::cuda::sm80 {
 namespace {
 
+int64_t splits_of(const Plan& plan, const Instance& instance) {
+  return plan.shape.k_warpgroups / instance.config.warps_k;
+}
+
 Status supports_request(const KernelRequest& request) { return supports(request.problem); }
 
 std::vector<KernelShape> candidates(const KernelRequest& request) {
@@ -16,38 +20,45 @@ std::vector<KernelShape> candidates(const KernelRequest& request) {
 TimedShape fastest(const KernelRequest& request) {
   const Config& config =
       choose_instance({request.problem, Pass::kFused, request.prepared}, request.caps).config;
-  return {shape_of(config, stages_for(config, request.problem, request.caps)),
+  return {shape_of(config, stages_for(config, request.problem, request.caps),
+                   splits_for(config, request.problem, request.caps)),
           1};  // there is no other family
 }
 
 int64_t plan_workspace(const Plan& plan) {
   const auto instance = instance_of(plan, Pass::kFused);
-  return instance ? workspace_bytes(plan.problem, **instance) : 0;
+  return instance ? workspace_bytes(plan.problem, **instance, splits_of(plan, **instance)) : 0;
 }
 
 Expected<FamilyLaunches> launches(const LaunchInputs& in) {
   const auto instance = instance_of(in.plan, Pass::kFused);
   if (!instance) return instance.status();
-  return FamilyLaunches{build_fused(
-      {in.problem, in.buffers, **instance, in.plan.shape.stages, in.workspace, in.prepared})};
+  const int64_t splits = splits_of(in.plan, **instance);
+  return FamilyLaunches{build_fused({in.problem, in.buffers, **instance, in.plan.shape.stages,
+                                     in.workspace, in.prepared, splits}),
+                        intermediate_bytes(in.problem.problem, **instance, splits)};
 }
 
 }  // namespace
 
-KernelShape shape_of(const Config& config, int64_t stages) {
+KernelShape shape_of(const Config& config, int64_t stages, int64_t splits) {
   return {.tile_m = tile_m_of(config),
           .tile_n = tile_n_of(config),
           .tile_k = kChunkK,
           .stages = stages,
-          .k_warpgroups = config.warps_k};
+          .k_warpgroups = config.warps_k * splits};
 }
 
 std::vector<KernelShape> shapes_for(const InstanceRequest& request, const DeviceCaps& caps) {
   std::vector<KernelShape> shapes;
   for (const Instance& instance : instances(request.prepared)) {
     const Config& config = instance.config;
-    if (is_for(config, request))
-      shapes.push_back(shape_of(config, stages_for(config, request.problem, caps)));
+    if (!is_for(config, request)) continue;
+    const int64_t stages = stages_for(config, request.problem, caps);
+    for (const int64_t splits : kSplits) {
+      if (divides_k_by(config, request.problem, config.warps_k * splits))
+        shapes.push_back(shape_of(config, stages, splits));
+    }
   }
   return shapes;
 }
@@ -60,7 +71,7 @@ Expected<const Instance*> instance_of(const Plan& plan, Pass pass) {
       shape.stages >= kMinStages && shape.stages <= kMaxStages)
     return instance;
   return Status::unsupported("plan",
-                             fmt::format("tile {} x {}, {} warps along k, {} stages", shape.tile_m,
+                             fmt::format("tile {} x {}, {} parts of k, {} stages", shape.tile_m,
                                          shape.tile_n, shape.k_warpgroups, shape.stages),
                              "must be one of the compiled kernels");
 }

@@ -6,30 +6,35 @@
 
 #include "cuda/kernels/sm80/config.hpp"
 
-// X(pass, its name, type of A, its name, prepared, its name, groups of 8 rows, warps_n, warps_k)
-#define DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, groups, warps_n, warps_k) \
-  X(pass, pass_name, kE2M1, e2m1, prepared, prepared_name, groups, warps_n, warps_k)               \
-  X(pass, pass_name, kF16, f16, prepared, prepared_name, groups, warps_n, warps_k)                 \
-  X(pass, pass_name, kBF16, bf16, prepared, prepared_name, groups, warps_n, warps_k)
-// 8 warps divide k for few rows, 4 for more, 2 where 128 columns share 64 rows.
-#define DUALGEMM_SM80_TILES(X, pass, pass_name, prepared, prepared_name)    \
-  DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, 1, 1, 8) \
-  DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, 2, 1, 8) \
-  DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, 4, 1, 8) \
-  DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, 4, 1, 4) \
-  DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, 8, 4, 2)
+// A tile by its rows and the warps along k: groups of 8 rows, warps_m, warps_n, warps_k. 8 warps
+// divide k for few rows, 4 for more; many rows share decoded weights.
+#define DUALGEMM_SM80_TILE_r8_k8 1, 1, 1, 8
+#define DUALGEMM_SM80_TILE_r16_k8 2, 1, 1, 8
+#define DUALGEMM_SM80_TILE_r32_k8 4, 1, 1, 8
+#define DUALGEMM_SM80_TILE_r32_k4 4, 1, 1, 4
+#define DUALGEMM_SM80_TILE_r128_k1 8, 2, 4, 1
+
+// X(pass, its name, type of A, its name, prepared, its name, tile)
+#define DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, tile) \
+  X(pass, pass_name, kE2M1, e2m1, prepared, prepared_name, tile)               \
+  X(pass, pass_name, kF16, f16, prepared, prepared_name, tile)                 \
+  X(pass, pass_name, kBF16, bf16, prepared, prepared_name, tile)
+#define DUALGEMM_SM80_TILES(X, pass, pass_name, prepared, prepared_name)   \
+  DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, r8_k8)  \
+  DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, r16_k8) \
+  DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, r32_k8) \
+  DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, r32_k4) \
+  DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, r128_k1)
 #define DUALGEMM_SM80_FUSED(X) DUALGEMM_SM80_TILES(X, kFused, fused, false, unpacked)
 #define DUALGEMM_SM80_PREPARED(X) DUALGEMM_SM80_TILES(X, kFused, fused, true, prepared)
-#define DUALGEMM_SM80_PASSES(X)                                             \
-  DUALGEMM_SM80_TYPES(X, kSequential, sequential, false, unpacked, 2, 1, 8) \
-  DUALGEMM_SM80_TYPES(X, kSequential, sequential, false, unpacked, 4, 1, 4) \
-  DUALGEMM_SM80_TYPES(X, kSequential, sequential, false, unpacked, 8, 4, 2) \
-  DUALGEMM_SM80_TYPES(X, kGate, gate, false, unpacked, 2, 1, 8)             \
-  DUALGEMM_SM80_TYPES(X, kGate, gate, false, unpacked, 4, 1, 4)             \
-  DUALGEMM_SM80_TYPES(X, kGate, gate, false, unpacked, 8, 4, 2)             \
-  DUALGEMM_SM80_TYPES(X, kUp, up, false, unpacked, 2, 1, 8)                 \
-  DUALGEMM_SM80_TYPES(X, kUp, up, false, unpacked, 4, 1, 4)                 \
-  DUALGEMM_SM80_TYPES(X, kUp, up, false, unpacked, 8, 4, 2)
+#define DUALGEMM_SM80_PASS(X, pass, pass_name)                     \
+  DUALGEMM_SM80_TYPES(X, pass, pass_name, false, unpacked, r16_k8) \
+  DUALGEMM_SM80_TYPES(X, pass, pass_name, false, unpacked, r32_k4) \
+  DUALGEMM_SM80_TYPES(X, pass, pass_name, false, unpacked, r128_k1)
+#define DUALGEMM_SM80_PASSES(X)                  \
+  DUALGEMM_SM80_PASS(X, kSequential, sequential) \
+  DUALGEMM_SM80_PASS(X, kGate, gate)             \
+  DUALGEMM_SM80_PASS(X, kUp, up)
 
 namespace dualgemm::cuda::sm80 {
 

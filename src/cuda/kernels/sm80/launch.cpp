@@ -9,6 +9,7 @@
 #include "cuda/device/from_problem.hpp"
 #include "cuda/kernels/common/group_tiles.hpp"
 #include "cuda/kernels/packed/packed_weights.hpp"
+#include "cuda/kernels/sm80/finish_partials.hpp"
 #include "cuda/kernels/sm80/params.hpp"
 #include "cuda/runtime/limits.hpp"
 
@@ -47,13 +48,13 @@ int64_t usual_tiles(const Problem& problem, int64_t tile_m, int64_t tile_n) {
 }
 
 // By the measurements in docs/kernels/sm80.md: few rows are bound by reading and decoding, which
-// more warps an SM hide better; many fill the GPU with the widest tiles.
+// more warps an SM hide better, unless there are several CTAs for each; many share decoded weights.
 int usual_warps_k(const Problem& problem, const DeviceCaps& caps) {
   if (problem.batch_invariant) return kInvariantWarpsK;
-  const int64_t rows = usual_rows(problem), sms = std::max(caps.num_sms, 1);
-  if (rows <= 16) return 8;
-  if (rows > 96 || usual_tiles(problem, 64, 128) * 4 >= 3 * sms) return 2;
-  return rows <= 32 ? 8 : 4;
+  const int64_t rows = usual_rows(problem);
+  if (rows > 32) return 1;
+  const bool crowded = usual_tiles(problem, 32, 32) > 2 * std::max(caps.num_sms, 1);
+  return rows > 16 && crowded ? 4 : 8;
 }
 
 constexpr int64_t kMaxR1Bytes = int64_t{1} << 40;  // far beyond any memory, and of an offset
@@ -86,6 +87,19 @@ bool rows_begin_at_multiples_of(int64_t bytes, const OperandView& view) {
 bool scales_begin_at_multiples_of(int64_t bytes, const ScaleView& view) {
   return begins_at_multiples_of(bytes, view.bytes, view.ld, view.batch_bytes);
 }
+
+int64_t tiles_of(const Problem& problem, const Config& config) {
+  return ceil_div(problem.m, tile_m_of(config)) * ceil_div(problem.n, tile_n_of(config)) *
+         problem.l;
+}
+
+// What `splits` parts of k have in the workspace.
+int64_t partial_bytes(const Problem& problem, const Config& config, int64_t splits) {
+  constexpr int64_t kItemBytes = kItemFloats * 32 * sizeof(float);
+  return splits * tiles_of(problem, config) * warps_of(config) * items_of(config) * kItemBytes;
+}
+// What is chosen unasked.
+constexpr int64_t kMaxPartialBytes = 128 << 20;
 
 // The narrowest tiles of D; sequential and other passes have wider ones.
 constexpr int64_t kNarrowestCols = kWarpUnits * kHalfCols;
@@ -135,6 +149,13 @@ bool is_for(const Config& config, const InstanceRequest& request) {
          (!request.problem.batch_invariant || config.warps_k == kInvariantWarpsK);
 }
 
+bool divides_k_by(const Config& config, const Problem& problem, int64_t parts) {
+  if (parts == config.warps_k) return true;
+  return shares_weights(config) && config.pass == Pass::kFused &&
+         problem.grouping == Grouping::kNone &&
+         std::find(std::begin(kSplits), std::end(kSplits), parts) != std::end(kSplits);
+}
+
 const Instance* find_instance(const InstanceRequest& request, const InstanceShape& shape) {
   const auto is = [](int64_t wanted, int64_t observed) {
     return wanted == 0 || wanted == observed;
@@ -142,14 +163,15 @@ const Instance* find_instance(const InstanceRequest& request, const InstanceShap
   for (const Instance& instance : instances(request.prepared)) {
     const Config& config = instance.config;
     if (is_for(config, request) && is(shape.tile_m, tile_m_of(config)) &&
-        is(shape.tile_n, tile_n_of(config)) && is(shape.warps_k, config.warps_k))
+        is(shape.tile_n, tile_n_of(config)) &&
+        (shape.k_parts == 0 || divides_k_by(config, request.problem, shape.k_parts)))
       return &instance;
   }
   return nullptr;
 }
 
-// The lowest tile that holds all rows, or the highest, among those of the order of sums that was
-// fastest on an H100 (docs/kernels/sm80.md).
+// The lowest tile that holds all rows, or the highest, among those that have the warps along k
+// which were fastest on an H100 and an H200 (docs/kernels/sm80.md).
 const Instance& choose_instance(const InstanceRequest& request, const DeviceCaps& caps) {
   const int64_t warps_k = usual_warps_k(request.problem, caps);
   const Instance* chosen = nullptr;
@@ -163,32 +185,45 @@ const Instance& choose_instance(const InstanceRequest& request, const DeviceCaps
   return *chosen;
 }
 
+// Waves of CTAs, each with chunks along k and the end of a tile: outputs, or sums for the launch
+// that adds them, which costs that launch and what it reads. In us, fitted to an H200's times
+// (docs/kernels/sm80.md); what is compared are their ratios.
+int64_t splits_for(const Config& config, const Problem& problem, const DeviceCaps& caps) {
+  if (!shares_weights(config) || config.pass != Pass::kFused || problem.grouping != Grouping::kNone)
+    return 1;
+  constexpr double kOutputs = 4.0, kSums = 3.0, kLaunch = 2.0, kBytes = 10.0e6;  // bytes a us
+  // Half of the warps that multiply may have no rows.
+  const double chunk_us = problem.m <= warp_rows_of(config) ? 1.15 : 1.5;
+  const int64_t tiles = tiles_of(problem, config), chunks = ceil_div(problem.k, kChunkK);
+  const int64_t sms = std::max(caps.num_sms, 1);
+  const auto time_of = [&](int64_t splits) {
+    const auto waves = static_cast<double>(ceil_div(tiles * splits, sms));
+    const double of_chunks = chunk_us * static_cast<double>(ceil_div(chunks, splits));
+    if (splits == 1) return waves * (of_chunks + kOutputs);
+    return waves * (of_chunks + kSums) + kLaunch +
+           static_cast<double>(partial_bytes(problem, config, splits)) / kBytes;
+  };
+  int64_t best = 1;
+  for (const int64_t splits : kSplits) {
+    if (splits <= chunks && partial_bytes(problem, config, splits) <= kMaxPartialBytes &&
+        time_of(splits) < time_of(best))
+      best = splits;
+  }
+  return best;
+}
+
 int64_t stages_for(const Config& config, const Problem& problem, const DeviceCaps& caps) {
   // With 8 rows a third stage keeps it at two CTAs an SM, which is faster than four: 35.4 us, 39.4
   // (M = 1, (14336, 4096), H100).
   const bool crowded = config.groups == 1 &&
                        usual_tiles(problem, tile_m_of(config), tile_n_of(config)) > caps.num_sms;
-  const int wanted = config.groups == 4 || crowded ? kMaxStages : kMinStages;
+  const int wanted = config.groups >= 4 || crowded ? kMaxStages : kMinStages;
   return smem_bytes_of(config, wanted) <= smem_of_cta(caps) ? wanted : kMinStages;
 }
 
-int64_t workspace_bytes(const Problem& problem, const Instance& instance) {
-  if (problem.grouping == Grouping::kNone) return 0;
-  return group_tiles_bytes(problem, tile_m_of(instance.config));
-}
+namespace {
 
-std::vector<KernelLaunch> build_fused(const LaunchParts& parts) {
-  std::vector<KernelLaunch> launches;
-  const Problem& problem = parts.problem.problem;
-  if (problem.grouping != Grouping::kNone) {
-    launches.push_back(group_tiles_launch(problem, parts.buffers, tile_m_of(parts.instance.config),
-                                          parts.workspace));
-  }
-  launches.push_back(build_launch(parts));
-  return launches;
-}
-
-KernelLaunch build_launch(const LaunchParts& parts) {
+Params params_of(const LaunchParts& parts) {
   const core::ResolvedProblem problem = with_shared_rows(parts.problem);
   const Problem& p = problem.problem;
   const Buffers& buffers = parts.buffers;
@@ -219,17 +254,58 @@ KernelLaunch build_launch(const LaunchParts& parts) {
   if (grouped) params.groups = group_tiles_of(p, buffers, parts.workspace);
   params.row_index = row_index_of(p, buffers);
   const int64_t tile_m = tile_m_of(config);
-  const int64_t tiles_m = grouped ? most_group_tiles(p, tile_m) : ceil_div(p.m, tile_m) * p.l;
   params.tiles_m = static_cast<uint32_t>(ceil_div(p.m, tile_m));
   params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, tile_n_of(config)));
+  params.tiles = static_cast<uint32_t>(grouped ? most_group_tiles(p, tile_m) * params.tiles_n
+                                               : tiles_of(p, config));
+  params.splits = static_cast<uint32_t>(parts.splits);
+  params.partials = static_cast<float*>(parts.workspace);
+  return params;
+}
+
+}  // namespace
+
+int64_t workspace_bytes(const Problem& problem, const Instance& instance, int64_t splits) {
+  const Config& config = instance.config;
+  if (problem.grouping != Grouping::kNone) return group_tiles_bytes(problem, tile_m_of(config));
+  return splits == 1 ? 0 : partial_bytes(problem, config, splits);
+}
+
+int64_t intermediate_bytes(const Problem& problem, const Instance& instance, int64_t splits) {
+  if (splits == 1) return 0;
+  const int64_t rows = core::round_up(problem.m, kGroupRows) * problem.l;
+  const int64_t columns = 2 * core::round_up(problem.n, tile_n_of(instance.config));
+  return 2 * splits * rows * columns * static_cast<int64_t>(sizeof(float));
+}
+
+KernelLaunch build_launch(const LaunchParts& parts) {
+  const Config& config = parts.instance.config;
+  const Params params = params_of(parts);
   KernelLaunch launch{.kernel = {config.prepared ? "dual_gemm_sm80_prepared" : "dual_gemm_sm80",
                                  parts.instance.entry, parts.instance.kernel},
-                      .ctas = static_cast<uint32_t>(tiles_m * params.tiles_n),
+                      .ctas = params.tiles * params.splits,
                       .threads = static_cast<uint32_t>(threads_of(config)),
                       .dynamic_smem_bytes = static_cast<uint32_t>(
                           smem_bytes_of(config, static_cast<int>(parts.stages)))};
   launch.set_params(params);
   return launch;
+}
+
+std::vector<KernelLaunch> build_fused(const LaunchParts& parts) {
+  std::vector<KernelLaunch> launches;
+  const Problem& problem = parts.problem.problem;
+  if (problem.grouping != Grouping::kNone) {
+    launches.push_back(group_tiles_launch(problem, parts.buffers, tile_m_of(parts.instance.config),
+                                          parts.workspace));
+  }
+  launches.push_back(build_launch(parts));
+  if (parts.splits > 1) {
+    const Config& config = parts.instance.config;
+    launches.push_back(finish_partials_launch({.of_tiles = params_of(parts),
+                                               .shape = tile_shape_of(config),
+                                               .items = static_cast<uint32_t>(items_of(config))}));
+  }
+  return launches;
 }
 
 }  // namespace dualgemm::cuda::sm80

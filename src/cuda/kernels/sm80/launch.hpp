@@ -28,11 +28,21 @@ const Instance& choose_instance(const InstanceRequest& request, const DeviceCaps
 
 bool is_for(const Config& config, const InstanceRequest& request);
 
-// The first one with these tiles and warps along k; 0: any. null: not compiled.
+// Parts into which CTAs can divide k, of instances that share decoded weights.
+inline constexpr int64_t kSplits[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 16};
+
+// Whether an instance can divide k into so many parts.
+bool divides_k_by(const Config& config, const Problem& problem, int64_t parts);
+
+// The first one with these tiles that can divide k into so many parts, between its warps or between
+// CTAs; 0: any. null: not compiled.
 struct InstanceShape {
-  int64_t tile_m, tile_n = 0, warps_k = 0;
+  int64_t tile_m, tile_n = 0, k_parts = 0;
 };
 const Instance* find_instance(const InstanceRequest& request, const InstanceShape& shape);
+
+// CTAs that divide the k of a tile on a GPU: as many as should take the least time.
+int64_t splits_for(const Config& config, const Problem& problem, const DeviceCaps& caps);
 
 // Stages of the ring on a GPU: as many as were fastest, if its shared memory holds them.
 int64_t stages_for(const Config& config, const Problem& problem, const DeviceCaps& caps);
@@ -40,13 +50,17 @@ int64_t stages_for(const Config& config, const Problem& problem, const DeviceCap
 // Bytes of R1: [l*m][n] in FP32, each row at a multiple of 32 bytes.
 int64_t r1_bytes(const Problem& problem);
 
-// The workspace of kFused: room for the table of groups' tiles, else nothing.
-int64_t workspace_bytes(const Problem& problem, const Instance& instance);
+// The workspace of kFused: room for the table of groups' tiles, or for the sums of CTAs that divide
+// k, else nothing.
+int64_t workspace_bytes(const Problem& problem, const Instance& instance, int64_t splits);
+
+// What CTAs that divide k write to the workspace, and what is read again: rows in groups of 8.
+int64_t intermediate_bytes(const Problem& problem, const Instance& instance, int64_t splits);
 
 // What a launch is made of. No copies: operands are read where they lie, 16, 8 and 4 bytes of A,
 // codes and scales at a time where all rows suit that. All pointers of `buffers`, prepared (packed
 // weights, of an instance that takes them) and workspace (R1 of Pass::kGate and kUp, the filled
-// table of groups) are device memory and are not read.
+// table of groups, else sums of CTAs that divide k) are device memory and are not read.
 struct LaunchParts {
   const core::ResolvedProblem& problem;
   const Buffers& buffers;
@@ -54,10 +68,12 @@ struct LaunchParts {
   int64_t stages;
   void* workspace = nullptr;
   const uint8_t* prepared = nullptr;
+  int64_t splits = 1;  // of k, between CTAs
 };
 KernelLaunch build_launch(const LaunchParts& parts);
 
-// The launches of kFused in stream order: with groups the table comes first.
+// The launches of kFused in stream order: with groups the table comes first, with splits what adds
+// them last.
 std::vector<KernelLaunch> build_fused(const LaunchParts& parts);
 
 }  // namespace dualgemm::cuda::sm80

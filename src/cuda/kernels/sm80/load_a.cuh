@@ -1,7 +1,8 @@
 // Rows of A of a chunk along k, in a stage that the warps beside each other share: 128 bytes a row,
-// 16 bits a number, in pieces of 16 bytes. Piece p of row r stands at p ^ (r & 1): what 8 lanes
-// read at a time, 16-blocks 0 .. 3 of two rows, then lies in different banks. An A of fp16 or bf16
-// is copied as it is; codes are decoded once for all warps, into the order that place_word() gives.
+// 16 bits a number, in pieces of 16 bytes. Piece p of row r stands at p ^ (r & 7): what 8 lanes
+// read at a time, 16-blocks 0 .. 3 of two rows or a piece of eight, then lies in different banks.
+// An A of fp16 or bf16 is copied as it is; codes are decoded once for all warps, into the order
+// that place_word() gives.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +13,12 @@
 namespace dualgemm::cuda::sm80 {
 
 DUALGEMM_DEVICE uint32_t piece_place(uint32_t row, uint32_t piece) {
-  return row * kRowBytes + (piece ^ (row & 1)) * 16;
+  return row * kRowBytes + (piece ^ (row & 7)) * 16;
 }
 
-// Threads that share the rows, and this one among them.
+// Threads that fill a stage, and this one among them.
 template <Config kCfg>
-inline constexpr int kSharers = 32 * kCfg.warps_n;
+inline constexpr int kSharers = shares_weights(kCfg) ? 32 * producers_of(kCfg) : 32;
 template <Config kCfg>
 DUALGEMM_DEVICE uint32_t index_of_sharer() {
   return threadIdx.x % kSharers<kCfg>;
@@ -31,18 +32,33 @@ DUALGEMM_DEVICE uint4 load_8_halves(const uint16_t* from) {
   return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-// Turn `turn` of a thread: a piece of a row. In place where the pieces begin at multiples of 16
-// bytes.
+// Which pieces of a stage's rows a thread copies: piece `piece` of kCount rows, kStep rows apart.
+template <Config kCfg>
+struct OwnPieces {
+  static_assert(kSharers<kCfg> % kPieces == 0);
+  static constexpr int kStep = kSharers<kCfg> / kPieces;
+  static constexpr int kCount = tile_m_of(kCfg) / kStep;
+  static DUALGEMM_DEVICE uint32_t piece() { return index_of_sharer<kCfg>() % kPieces; }
+  static DUALGEMM_DEVICE uint32_t first_row() { return index_of_sharer<kCfg>() / kPieces; }
+
+  const uint8_t* rows[kCount];  // where they begin; null: no such row
+
+  DUALGEMM_DEVICE void find(const TileRows<kCfg>& table) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) rows[i] = table.rows[first_row() + i * kStep];
+  }
+};
+
+// A piece of row i of a thread. In place where the pieces begin at multiples of 16 bytes.
 template <Config kCfg, bool kAligned>
-DUALGEMM_DEVICE void copy_piece(const Params& params, const TileRows<kCfg>& table, uint32_t chunk,
-                                uint8_t* to, int turn) {
-  const uint32_t index = turn * kSharers<kCfg> + index_of_sharer<kCfg>();
-  const uint32_t row = index / kPieces, piece = index % kPieces;
-  const uint8_t* const of_row = table.rows[row];
+DUALGEMM_DEVICE void copy_piece(const Params& params, const uint8_t* of_row, uint32_t i,
+                                uint32_t chunk, uint8_t* to) {
+  using Own = OwnPieces<kCfg>;
+  const uint32_t piece = Own::piece();
   const bool exists = of_row != nullptr && chunk * kChunkK16 + piece / 2 < params.k16;
   const uint8_t* const from =
       exists ? of_row + static_cast<int64_t>(chunk) * kRowBytes + piece * 16 : params.a.rows;
-  uint8_t* const at = to + piece_place(row, piece);
+  uint8_t* const at = to + piece_place(Own::first_row() + i * Own::kStep, piece);
   if constexpr (kAligned) {
     ptx::cp_async_16(at, from, exists ? 16 : 0);
   } else {
@@ -51,18 +67,18 @@ DUALGEMM_DEVICE void copy_piece(const Params& params, const TileRows<kCfg>& tabl
   }
 }
 
+// own: found for this tile.
 template <Config kCfg>
-DUALGEMM_DEVICE void copy_halves(const Params& params, const TileRows<kCfg>& table, uint32_t chunk,
-                                 uint8_t* to) {
-  constexpr int kTurns = tile_m_of(kCfg) * kPieces / kSharers<kCfg>;
+DUALGEMM_DEVICE void copy_halves(const Params& params, const OwnPieces<kCfg>& own,
+                                 const TileRows<kCfg>& table, uint32_t chunk, uint8_t* to) {
+  using Own = OwnPieces<kCfg>;
   if (params.a_aligned) {
 #pragma unroll
-    for (int turn = 0; turn < kTurns; ++turn)
-      copy_piece<kCfg, true>(params, table, chunk, to, turn);
+    for (int i = 0; i < Own::kCount; ++i) copy_piece<kCfg, true>(params, own.rows[i], i, chunk, to);
   } else {
 #pragma unroll 1
-    for (int turn = 0; turn < kTurns; ++turn)
-      copy_piece<kCfg, false>(params, table, chunk, to, turn);
+    for (uint32_t i = 0; i < Own::kCount; ++i)
+      copy_piece<kCfg, false>(params, table.rows[Own::first_row() + i * Own::kStep], i, chunk, to);
   }
 }
 

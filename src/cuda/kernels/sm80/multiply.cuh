@@ -1,38 +1,18 @@
-// The loop over k: sums of a warp's rows of weights with the rows of a tile.
+// The loop over k of tiles with few rows: sums of a warp's rows of weights, which it decodes in
+// registers, with the rows of the tile.
 //
 // mma adds over k, whose order inside a chunk is free as long as it is the same for both operands:
 // lane 4r + q has the 16-block q of its rows, and each word of eight codes gives two MMAs, nibbles
 // 0,4 and 1,5, then 2,6 and 3,7. warps_k warps divide the chunks of a tile into contiguous parts.
-// Stages pass through a ring; one barrier a chunk says that a stage is there and the one before it
-// may be filled again.
+// Each warp has a ring of stages of its own.
 #pragma once
 
 #include <cstdint>
 
 #include "cuda/kernels/sm80/load_a.cuh"
-#include "cuda/ptx/grid.cuh"
+#include "cuda/kernels/sm80/sums.cuh"
 
 namespace dualgemm::cuda::sm80 {
-
-// Sums of a warp in one loop over k: [unit][group of 8 rows of A][mma's d].
-template <Config kCfg>
-using LoopSums = float[loop_units_of(kCfg)][kCfg.groups][4];
-
-// All but the youngest stages - 2 groups of copies are complete.
-DUALGEMM_DEVICE void wait_for_stage(uint32_t stages) {
-  static_assert(kMinStages == 2 && kMaxStages == 3);
-  if (stages == 2) {
-    ptx::cp_async_wait_group<0>();
-  } else {
-    ptx::cp_async_wait_group<1>();
-  }
-}
-
-template <Config kCfg>
-DUALGEMM_DEVICE void sync_sharers(const Place& place) {
-  __syncwarp();
-  if constexpr (kCfg.warps_n > 1) ptx::barrier_sync(1 + place.warp_k, kSharers<kCfg>);
-}
 
 // What a lane multiplies of a row of A at a time: eight neighbours along k.
 template <Config kCfg>
@@ -43,18 +23,6 @@ DUALGEMM_DEVICE uint4 load_eight(const Place& place, const uint8_t* rows, int wo
   if constexpr (kCfg.a_type == AType::kE2M1) return eight;  // in the order of pairs
   return make_uint4(__byte_perm(eight.x, eight.z, 0x5410), __byte_perm(eight.x, eight.z, 0x7632),
                     __byte_perm(eight.y, eight.w, 0x5410), __byte_perm(eight.y, eight.w, 0x7632));
-}
-
-template <Config kCfg>
-DUALGEMM_DEVICE void decode_word(uint32_t word, uint32_t scale, uint32_t (&pairs)[4]) {
-  constexpr bool kBf16 = kCfg.a_type == AType::kBF16;
-  if constexpr (kCfg.prepared) {
-    place_packed_word<kBf16>(Shifts{}, word, pairs);
-  } else {
-    place_word<kBf16>(Shifts{}, word, pairs);
-  }
-#pragma unroll
-  for (int pair = 0; pair < 4; ++pair) pairs[pair] = multiply_pair<kBf16>(pairs[pair], scale);
 }
 
 // Eight neighbours along k of a lane's two rows of a unit: mma's a of two steps.
@@ -82,18 +50,14 @@ DUALGEMM_DEVICE Decoded decode(const uint8_t* weights, int unit, int word) {
   }
   expand_scales<kBf16>(low_scale, high_scale, low_scale, high_scale);
   Decoded decoded;
-  decode_word<kCfg>(low, low_scale, decoded.low);
-  decode_word<kCfg>(high, high_scale, decoded.high);
+  decode_word<kBf16, kCfg.prepared>(low, low_scale, decoded.low);
+  decode_word<kBf16, kCfg.prepared>(high, high_scale, decoded.high);
   return decoded;
 }
 
-// Whether the next weights are decoded before the MMAs of those at hand are issued: with 64 rows
-// 1520 us, 1791 without (4096 rows, (4096, 7168), bf16, H100). Blocks of A in flight leave too few
-// registers for it: 1666 us, 1625 without (e2m1).
-template <Config kCfg>
-inline constexpr bool kDecodesAhead = kCfg.a_type != AType::kE2M1 || kCfg.groups < 8;
-
-// Rows are loaded where the MMAs have read their registers.
+// The next weights are decoded before the MMAs of those at hand are issued: with 64 rows 1520 us,
+// 1791 without (4096 rows, (4096, 7168), bf16, H100). Rows are loaded where the MMAs have read
+// their registers.
 template <Config kCfg>
 DUALGEMM_DEVICE void multiply_stage(const Place& place, const uint8_t* rows, const uint8_t* weights,
                                     LoopSums<kCfg>& sums) {
@@ -103,14 +67,11 @@ DUALGEMM_DEVICE void multiply_stage(const Place& place, const uint8_t* rows, con
 #pragma unroll
   for (int group = 0; group < kCfg.groups; ++group)
     eights[group] = load_eight<kCfg>(place, rows, 0, group);
-  Decoded next;
-  if (kDecodesAhead<kCfg>) next = decode<kCfg>(weights, 0, 0);
+  Decoded next = decode<kCfg>(weights, 0, 0);
 #pragma unroll
   for (int turn = 0; turn < kTurns; ++turn) {
-    const Decoded now =
-        kDecodesAhead<kCfg> ? next : decode<kCfg>(weights, turn % kUnits, turn / kUnits);
-    if (kDecodesAhead<kCfg> && turn + 1 < kTurns)
-      next = decode<kCfg>(weights, (turn + 1) % kUnits, (turn + 1) / kUnits);
+    const Decoded now = next;
+    if (turn + 1 < kTurns) next = decode<kCfg>(weights, (turn + 1) % kUnits, (turn + 1) / kUnits);
 #pragma unroll
     for (int step = 0; step < 2; ++step) {
       const uint32_t a[4] = {now.low[2 * step], now.high[2 * step], now.low[2 * step + 1],
@@ -127,32 +88,33 @@ DUALGEMM_DEVICE void multiply_stage(const Place& place, const uint8_t* rows, con
   }
 }
 
-// The stages of the warps that share a part of k: [stage] rows of A, [warp] weights.
+// A warp's stages: rows of A, then weights.
 template <Config kCfg>
 struct Ring {
+  static_assert(!shares_weights(kCfg) && kCfg.warps_n == 1);
   uint8_t* first;
 
   DUALGEMM_DEVICE uint8_t* rows(uint32_t stage) const {
     return first + stage * stage_bytes_of(kCfg);
   }
-  DUALGEMM_DEVICE uint8_t* weights(uint32_t stage, uint32_t warp_n) const {
-    return rows(stage) + a_bytes_of(kCfg) + warp_n * warp_bytes_of(kCfg);
-  }
+  DUALGEMM_DEVICE uint8_t* weights(uint32_t stage) const { return rows(stage) + a_bytes_of(kCfg); }
 };
 
-// matrix: of passes that multiply one of them.
+// Chunks begin .. end-1. matrix: of passes that multiply one of them.
 template <Config kCfg>
 DUALGEMM_DEVICE void multiply(const Params& params, const Place& place, const OperandView& matrix,
-                              const TileRows<kCfg>& table, uint8_t* stages, LoopSums<kCfg>& sums) {
+                              const TileRows<kCfg>& table, uint8_t* stages, uint32_t begin,
+                              uint32_t end, LoopSums<kCfg>& sums) {
   constexpr bool kDecodesA = kCfg.a_type == AType::kE2M1;
   const Ring<kCfg> ring{stages + place.warp_k * params.stages * stage_bytes_of(kCfg)};
-  const uint32_t chunks = (params.k16 + kChunkK16 - 1) / kChunkK16;
-  const uint32_t begin = chunks * place.warp_k / kCfg.warps_k;
-  const uint32_t end = chunks * (place.warp_k + 1) / kCfg.warps_k;
   const auto copy = [&](uint32_t chunk, uint32_t stage) {
     if (chunk < end) {
-      copy_weights<kCfg>(params, place, matrix, chunk, ring.weights(stage, place.warp_n));
-      if constexpr (!kDecodesA) copy_halves<kCfg>(params, table, chunk, ring.rows(stage));
+      copy_weights<kCfg>(params, place, matrix, chunk, ring.weights(stage));
+      if constexpr (!kDecodesA) {
+        OwnPieces<kCfg> own;
+        own.find(table);
+        copy_halves<kCfg>(params, own, table, chunk, ring.rows(stage));
+      }
     }
     ptx::cp_async_commit_group();
   };
@@ -171,13 +133,13 @@ DUALGEMM_DEVICE void multiply(const Params& params, const Place& place, const Op
     const bool multiplies = filled >= begin + ahead;
     if (multiplies) {
       wait_for_stage(params.stages);
-      sync_sharers<kCfg>(place);
+      __syncwarp();  // a stage is one warp's
     }
     copy(filled, slot);
     slot = slot + 1 == params.stages ? 0 : slot + 1;
     if (!multiplies) continue;
     __syncwarp();  // copies have branches, mma needs the whole warp
-    multiply_stage<kCfg>(place, ring.rows(stage), ring.weights(stage, place.warp_n), sums);
+    multiply_stage<kCfg>(place, ring.rows(stage), ring.weights(stage), sums);
     stage = stage + 1 == params.stages ? 0 : stage + 1;
     if constexpr (kDecodesA) {
       store_blocks<kCfg>(blocks, ring.rows(stage));

@@ -50,9 +50,14 @@ struct Params {
   uint32_t row_scale_stride;  // from a batch's first a_row_scale to the next one's
   uint32_t k16;               // k / 16
   uint32_t stages;            // of the ring
-  uint32_t tiles_m, tiles_n;  // CTAs: tiles_m * tiles_n * l
-  GroupTiles groups;          // with a table: instead of tiles_m and l; CTAs for as many as may be
-  RowIndex row_index;         // with groups
+  uint32_t tiles_m, tiles_n;  // of a batch
+  uint32_t tiles;             // of all batches; CTAs: tiles * splits
+  // CTAs that divide the k of a tile of D. More than one: sums go to `partials`, and a launch of
+  // FinishParams follows. [split][tile][warp][item][half of an item][lane][4 floats].
+  uint32_t splits;
+  float* partials;
+  GroupTiles groups;   // with a table: instead of tiles_m and l; CTAs for as many as may be
+  RowIndex row_index;  // with groups
 };
 
 }  // namespace dualgemm::cuda::sm80

@@ -15,7 +15,8 @@ struct Place {
   uint32_t swizzled_shift;  // from a row of A to its row of swizzled scales
   uint32_t batch;           // or expert
   uint32_t group_tile;      // of groups: in their table
-  uint32_t col;             // the warp's first
+  uint32_t tile_col, col;   // first column of the tile, of the warp
+  uint32_t first_group;     // the warp's, of 8 rows
   uint32_t warp_n, warp_k;
   uint32_t row, quarter;  // lane / 4: of 8; lane % 4: the 16-block of a chunk
 };
@@ -33,13 +34,14 @@ DUALGEMM_DEVICE TileIndex tile_index(uint32_t tile, uint32_t tiles_m, uint32_t t
   return {first + inside - column * rows, column};
 }
 
-// Tile `tile` of CTAs', which exists.
-template <Config kCfg>
-DUALGEMM_DEVICE Place place_of_thread(const Params& params, uint32_t tile) {
-  const uint32_t thread = ptx::thread_index_anew(), warp = thread / 32, lane = thread % 32;
+// Thread `thread` of a tile's, tile `tile`, which exists.
+DUALGEMM_DEVICE Place place_of(const Params& params, const TileShape& shape, uint32_t tile,
+                               uint32_t thread) {
+  const uint32_t warp = thread / 32, lane = thread % 32;
   Place place{};
-  place.warp_n = warp % kCfg.warps_n;
-  place.warp_k = warp / kCfg.warps_n;
+  place.warp_n = warp % shape.warps_n;
+  place.first_group = warp / shape.warps_n % shape.warps_m * shape.groups;
+  place.warp_k = warp / (shape.warps_n * shape.warps_m);
   place.row = lane / 4;
   place.quarter = lane % 4;
   uint32_t column;
@@ -56,12 +58,17 @@ DUALGEMM_DEVICE Place place_of_thread(const Params& params, uint32_t tile) {
     const uint32_t tiles = params.tiles_m * params.tiles_n;
     place.batch = tile / tiles;
     const TileIndex index = tile_index(tile - place.batch * tiles, params.tiles_m, params.tiles_n);
-    place.m_begin = index.m * tile_m_of(kCfg);
+    place.m_begin = index.m * shape.tile_m;
     place.m_end = params.m;
     column = index.n;
   }
-  place.col = column * tile_n_of(kCfg) + place.warp_n * warp_cols_of(kCfg);
+  place.tile_col = column * shape.tile_n;
+  place.col = place.tile_col + place.warp_n * shape.warp_cols;
   return place;
+}
+template <Config kCfg>
+DUALGEMM_DEVICE Place place_of_thread(const Params& params, uint32_t tile) {
+  return place_of(params, tile_shape_of(kCfg), tile, ptx::thread_index_anew());
 }
 
 // Scale number 0 of row `row` of a batch.
@@ -87,7 +94,7 @@ struct TileRows {
 template <Config kCfg>
 DUALGEMM_DEVICE void find_rows(const Params& params, const Place& place, TileRows<kCfg>& to) {
   const bool indexed = params.row_index.of_a != nullptr;
-  for (uint32_t i = threadIdx.x; i < tile_m_of(kCfg); i += threads_of(kCfg)) {
+  for (uint32_t i = ptx::thread_index_anew(); i < tile_m_of(kCfg); i += threads_of(kCfg)) {
     const uint32_t row = place.m_begin + i;
     const bool exists = row < place.m_end;
     const uint32_t of_a = exists ? params.row_index(row) : 0;
