@@ -10,6 +10,7 @@
 #include "cuda/kernels/sm100a_pair/groups/family.hpp"
 #include "cuda/kernels/sm100a_skinny/family.hpp"
 #include "cuda/kernels/sm100a_w4a16/family.hpp"
+#include "cuda/kernels/sm120a/family.hpp"
 #include "cuda/kernels/sm80/family.hpp"
 #include "cuda/kernels/sm90a/family.hpp"
 #include "cuda/kernels/sm90a_skinny/family.hpp"
@@ -31,7 +32,8 @@ constexpr std::array kFamilies{&sm80::kFamily,
                                &sm100a_pair_groups::kFamily,
                                &sm100a_w4a16::kFamily,
                                &sm100a_w4a16::kPersistentFamily,
-                               &sm100a_w4a16::kGroupsFamily};
+                               &sm100a_w4a16::kGroupsFamily,
+                               &sm120a::kFamily};
 
 struct FamilyChoice {
   const KernelFamily* family;

@@ -40,6 +40,22 @@ DUALGEMM_DEVICE void cp_async_8(void* to, const void* from, uint32_t bytes) {
                : "memory");
 }
 
+// The same three to an address as an operand.
+DUALGEMM_DEVICE void cp_async_16(uint32_t to, const void* from, uint32_t bytes) {
+  asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
+               "r"(bytes)
+               : "memory");
+}
+DUALGEMM_DEVICE void cp_async_8(uint32_t to, const void* from, uint32_t bytes) {
+  asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 8, %2;" ::"r"(to), "l"(from),
+               "r"(bytes)
+               : "memory");
+}
+DUALGEMM_DEVICE void cp_async_4(uint32_t to, const void* from, uint32_t bytes) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes)
+               : "memory");
+}
+
 // cp.async.commit_group;      PTX ISA 7.0, sm_80: this thread's copies since the last one
 DUALGEMM_DEVICE void cp_async_commit_group() {
   asm volatile("cp.async.commit_group;" ::: "memory");

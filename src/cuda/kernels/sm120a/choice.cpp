@@ -1,0 +1,86 @@
+#include "cuda/kernels/sm120a/choice.hpp"
+
+#include <algorithm>
+
+#include "core/int_math.hpp"
+#include "cuda/device/from_problem.hpp"
+#include "cuda/machine/gb10.hpp"
+#include "cuda/machine/rtx5090.hpp"
+
+namespace dualgemm::cuda::sm120a {
+namespace {
+
+using core::ceil_div;
+
+constexpr double kMacsPerClock = 2048;  // of an SM, at 4 bits: twice as many FLOP
+// Of the tensor cores' rate where all operands are there: 1897 of 2004 TFLOP/s
+// (Neroued/ninfer, issue 160, RTX 5090).
+constexpr double kFedShare = 0.945;
+constexpr double kStartUs = 3;       // a launch, the first stage, the last store
+constexpr double kEpilogueUs = 1;    // of a tile, behind its last stage
+constexpr int kBlackwellGB10 = 121;  // compute capability
+
+int64_t sms_of(const DeviceCaps& caps) { return std::max(caps.num_sms, 1); }
+
+int64_t tiles_of(const Problem& p, const Config& config) {
+  return ceil_div(usual_rows(p), tile_m_of(config)) * ceil_div(p.n, kTileN) * p.l;
+}
+
+int64_t stages_of_k(const Problem& p) { return ceil_div(p.k, kStageK); }
+
+}  // namespace
+
+const machine::Gpu& machine_of(const DeviceCaps& caps) {
+  return caps.compute_capability == kBlackwellGB10 ? machine::kGb10 : machine::kRtx5090;
+}
+
+double modelled_us(const Problem& p, const Config& config, const DeviceCaps& caps) {
+  const machine::Gpu& gpu = machine_of(caps);
+  const double share = static_cast<double>(sms_of(caps)) / gpu.sms.value;
+  const auto tiles = static_cast<double>(tiles_of(p, config));
+  const auto stages = static_cast<double>(stages_of_k(p));
+  const double stage_macs = static_cast<double>(tile_m_of(config)) * kWeightRows * kStageK;
+  // Tiles are of one size: an SM that has one more than the others is waited for.
+  const double rounds =
+      std::max(1.0, static_cast<double>(ceil_div(tiles_of(p, config), sms_of(caps))));
+  const double tile_us =
+      stages * stage_macs / (kMacsPerClock * kFedShare * gpu.clocks_per_us.value) + kEpilogueUs;
+  const double cache_us =
+      tiles * stages * stage_bytes_of(config) / (gpu.l2_bytes_per_us.value * share);
+  const auto batches = static_cast<double>(p.l);
+  const double rows = static_cast<double>(usual_rows(p)) * batches;
+  const auto n = static_cast<double>(p.n), k = static_cast<double>(p.k);
+  const double row_bytes = k / 2 + k / 16;
+  const double memory_us = (2 * n * batches * row_bytes + rows * row_bytes + rows * n * 2) /
+                           (gpu.hbm_bytes_per_us.value *
+                            (gpu.compute_capability == caps.compute_capability ? 1 : share));
+  return kStartUs + std::max({memory_us, cache_us, rounds * tile_us});
+}
+
+// Of tiles that take the same time the lowest that holds all rows: it reads shared memory least.
+const Instance& choose_instance(const Problem& problem, const DeviceCaps& caps) {
+  const Instance* chosen = nullptr;
+  double least = 0;
+  for (const Instance& instance : instances()) {  // in the order of rows
+    const double us = modelled_us(problem, instance.config, caps);
+    const bool higher_for_free =
+        chosen != nullptr && us == least && tile_m_of(chosen->config) < usual_rows(problem);
+    if (chosen == nullptr || us < least || higher_for_free) {
+      chosen = &instance;
+      least = us;
+    }
+  }
+  return *chosen;
+}
+
+int stages_for(const Problem& problem, const Config& config, const DeviceCaps& caps) {
+  const int64_t wanted = ceil_div(tiles_of(problem, config), sms_of(caps));
+  const auto ctas = static_cast<int>(std::clamp<int64_t>(wanted, 1, min_ctas_of(config)));
+  int most = kStageCounts[0];
+  for (const int stages : kStageCounts) {
+    if (smem_bytes_of(config, stages) + kSmemOfSystem <= kSmemOfSm / ctas) most = stages;
+  }
+  return most;
+}
+
+}  // namespace dualgemm::cuda::sm120a

@@ -1,0 +1,72 @@
+// What can be chosen about the sm_120a kernel, and what follows from the choice. Host and device.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/device/activation.hpp"
+#include "cuda/kernels/common/pair_item.hpp"
+
+namespace dualgemm::cuda::sm120a {
+
+struct Config {
+  int groups;   // of 8 rows of A, of a warp
+  int warps_m;  // warps that divide the rows of a tile
+  bool operator==(const Config&) const = default;
+};
+
+inline constexpr int kMmaRows = 16;  // of weights: 8 of Gate and the same 8 of Up, a unit
+inline constexpr int kUnitCols = kMmaRows / 2;
+inline constexpr int kMmaK = 64;
+inline constexpr int kWarpUnits = 2;  // a block of 16 columns: what NVFP4 output needs in a warp
+inline constexpr int kWarpsN = 4;     // warps that divide the columns of a tile
+inline constexpr int kWarpCols = kWarpUnits * kUnitCols;
+inline constexpr int kTileN = kWarpsN * kWarpCols;
+inline constexpr int kWeightRows = 2 * kTileN;  // of a tile: of Gate and of Up
+inline constexpr int kStageK = 128;             // elements along k of a stage
+inline constexpr int kSteps = kStageK / kMmaK;  // MMAs along it
+inline constexpr int kStageK16 = kStageK / 16;  // the same in scales
+inline constexpr int kRowBytes = kStageK / 2;   // of codes in a stage
+inline constexpr int kPieceBytes = 16;          // what is copied at a time
+inline constexpr int kPieces = kRowBytes / kPieceBytes;
+inline constexpr int kScaleBytes = kStageK16;  // of a row in a stage
+
+DUALGEMM_HOST_DEVICE constexpr int tile_m_of(const Config& config) {
+  return config.warps_m * config.groups * kPairGroupRows;
+}
+DUALGEMM_HOST_DEVICE constexpr int threads_of(const Config& config) {
+  return 32 * kWarpsN * config.warps_m;
+}
+// CTAs that an SM's 65536 registers are to hold, the second number of __launch_bounds__: with 128 a
+// thread where 16 warps share an SM, with 168 where 12 do.
+DUALGEMM_HOST_DEVICE constexpr int min_ctas_of(const Config& config) {
+  return config.warps_m == 1 ? 3 : 4 / config.warps_m;
+}
+
+// A stage: rows of weights, then rows of A, as codes and after them as scales.
+DUALGEMM_HOST_DEVICE constexpr int rows_of(const Config& config) {
+  return kWeightRows + tile_m_of(config);
+}
+DUALGEMM_HOST_DEVICE constexpr int stage_bytes_of(const Config& config) {
+  return rows_of(config) * (kRowBytes + kScaleBytes);
+}
+
+// Groups of a warp whose sums are finished together, in the memory of the stages.
+DUALGEMM_HOST_DEVICE constexpr int round_groups_of(const Config& config) {
+  return config.groups < 4 ? config.groups : 4;
+}
+DUALGEMM_HOST_DEVICE constexpr int sums_bytes_of(const Config& config) {
+  return kWarpsN * config.warps_m * round_groups_of(config) * kItemFloats * 32 * 4;
+}
+DUALGEMM_HOST_DEVICE constexpr int smem_bytes_of(const Config& config, int stages) {
+  const int ring = stages * stage_bytes_of(config), sums = sums_bytes_of(config);
+  return ring > sums ? ring : sums;
+}
+
+// Numbers of stages that the kernel can wait for.
+inline constexpr int kStageCounts[] = {2, 3, 4, 6, 8};
+
+// CUDA C++ Programming Guide 13.0, "Compute Capabilities": of an SM, and what the system takes of
+// it for each CTA. One CTA can have 99 KB.
+inline constexpr int kSmemOfSm = 100 << 10, kSmemOfSystem = 1 << 10;
+
+}  // namespace dualgemm::cuda::sm120a

@@ -1,0 +1,69 @@
+#include "cuda/kernels/sm120a/family.hpp"
+
+#include <fmt/format.h>
+
+#include "core/problem.hpp"
+#include "cuda/kernels/sm120a/choice.hpp"
+#include "cuda/kernels/sm120a/launch.hpp"
+
+namespace dualgemm::cuda::sm120a {
+namespace {
+
+KernelShape shape_of(const KernelRequest& request, const Config& config) {
+  return {.tile_m = tile_m_of(config),
+          .tile_n = kTileN,
+          .tile_k = kStageK,
+          .stages = stages_for(request.problem, config, request.caps)};
+}
+
+Status supports_request(const KernelRequest& request) { return supports(request.problem); }
+
+std::vector<KernelShape> candidates(const KernelRequest& request) {
+  std::vector<KernelShape> shapes;
+  for (const Instance& instance : instances()) shapes.push_back(shape_of(request, instance.config));
+  return shapes;
+}
+
+TimedShape fastest(const KernelRequest& request) {
+  const Config& config = choose_instance(request.problem, request.caps).config;
+  return {shape_of(request, config), modelled_us(request.problem, config, request.caps)};
+}
+
+// null: no compiled kernel.
+const Instance* instance_of(const KernelShape& shape) {
+  const Instance* const instance = find_instance(shape.tile_m);
+  const bool fits =
+      instance != nullptr && shape.tile_n == kTileN && has_stages(instance->config, shape.stages);
+  return fits ? instance : nullptr;
+}
+
+int64_t plan_workspace(const Plan& plan) {
+  const Instance* const instance = instance_of(plan.shape);
+  return instance == nullptr ? 0 : workspace_bytes(plan.problem, *instance);
+}
+
+Expected<FamilyLaunches> launches(const LaunchInputs& in) {
+  const KernelShape& shape = in.plan.shape;
+  const Instance* const instance = instance_of(shape);
+  if (instance == nullptr) {
+    return Status::unsupported(
+        "plan", fmt::format("tile {} x {}, {} stages", shape.tile_m, shape.tile_n, shape.stages),
+        "must be one of the compiled kernels");
+  }
+  return FamilyLaunches{
+      build_launches({in.problem, in.buffers, *instance, shape.stages, in.workspace, in.prepared})};
+}
+
+}  // namespace
+
+constinit const KernelFamily kFamily{.id = KernelId::kSm120a,
+                                     .isa = Isa::kSm120a,
+                                     .rank = 0,
+                                     .supports = supports_request,
+                                     .candidates = candidates,
+                                     .fastest = fastest,
+                                     .deal_out = nullptr,
+                                     .workspace_bytes = plan_workspace,
+                                     .launches = launches};
+
+}  // namespace dualgemm::cuda::sm120a
