@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "cuda/ptx/mbarrier.cuh"
 #include "cuda/ptx/shared_address.cuh"
 
 namespace dualgemm::cuda::ptx {
@@ -61,11 +62,22 @@ DUALGEMM_DEVICE void cp_async_commit_group() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
+// cp.async.mbarrier.arrive.noinc.shared::cta.b64 [bar];      PTX ISA 7.0, sm_80,
+// "cp.async.mbarrier.arrive": one of the arrivals that the barrier counts on, once all copies that
+// this thread has started are complete. What the thread stored itself is not ordered by it.
+DUALGEMM_DEVICE void cp_async_mbarrier_arrive(Barrier* bar) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(bar))
+               : "memory");
+}
+
 // cp.async.wait_group kPending;      PTX ISA 7.0, sm_80: all but the youngest kPending groups are
 // complete
 template <int kPending>
 DUALGEMM_DEVICE void cp_async_wait_group() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 }
+
+// cp.async.wait_all;      PTX ISA 7.0, sm_80: all copies of this thread are complete
+DUALGEMM_DEVICE void cp_async_wait_all() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 }  // namespace dualgemm::cuda::ptx

@@ -76,10 +76,9 @@ const Instance& choose_instance(const Problem& problem, const DeviceCaps& caps) 
 int stages_for(const Problem& problem, const Config& config, const DeviceCaps& caps) {
   const int64_t wanted = ceil_div(tiles_of(problem, config), sms_of(caps));
   const auto ctas = static_cast<int>(std::clamp<int64_t>(wanted, 1, min_ctas_of(config)));
-  int most = kStageCounts[0];
-  for (const int stages : kStageCounts) {
-    if (smem_bytes_of(config, stages) + kSmemOfSystem <= kSmemOfSm / ctas) most = stages;
-  }
+  int most = kMinStages;
+  while (most < kMaxStages && smem_bytes_of(config, most + 1) + kSmemOfSystem <= kSmemOfSm / ctas)
+    ++most;
   return most;
 }
 

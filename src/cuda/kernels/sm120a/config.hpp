@@ -57,13 +57,14 @@ DUALGEMM_HOST_DEVICE constexpr int round_groups_of(const Config& config) {
 DUALGEMM_HOST_DEVICE constexpr int sums_bytes_of(const Config& config) {
   return kWarpsN * config.warps_m * round_groups_of(config) * kItemFloats * 32 * 4;
 }
+// In front of the ring: two barriers a stage.
+inline constexpr int kMinStages = 2, kMaxStages = 10;
+inline constexpr int kBarrierBytes = 256;
+static_assert(kBarrierBytes >= 2 * 8 * kMaxStages && kBarrierBytes % 128 == 0);
 DUALGEMM_HOST_DEVICE constexpr int smem_bytes_of(const Config& config, int stages) {
   const int ring = stages * stage_bytes_of(config), sums = sums_bytes_of(config);
-  return ring > sums ? ring : sums;
+  return kBarrierBytes + (ring > sums ? ring : sums);
 }
-
-// Numbers of stages that the kernel can wait for.
-inline constexpr int kStageCounts[] = {2, 3, 4, 6, 8};
 
 // CUDA C++ Programming Guide 13.0, "Compute Capabilities": of an SM, and what the system takes of
 // it for each CTA. One CTA can have 99 KB.

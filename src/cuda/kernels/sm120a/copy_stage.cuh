@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "cuda/kernels/sm120a/place.cuh"
+#include "cuda/kernels/sm120a/ring.cuh"
 #include "cuda/ptx/cp_async.cuh"
 
 namespace dualgemm::cuda::sm120a {
@@ -61,10 +62,32 @@ class Copies {
     }
   }
 
-  // Starts the copies of stage number `stage` of k to the stage at `to`.
-  DUALGEMM_DEVICE void start(const Params& params, uint32_t stage, uint32_t to) const {
-    copy_codes(params, stage, to + code_place_);
-    copy_scales(params, stage, to + rows_of(kCfg) * kRowBytes + threadIdx.x * kScaleBytes);
+  // Starts the copies of stage number `stage` of k to the stage at `to`, and arrives at `full` when
+  // they are complete. One branch for each way to copy, not one for each piece.
+  DUALGEMM_DEVICE void start(const Params& params, uint32_t stage, uint32_t to,
+                             ptx::Barrier* full) const {
+    const uint32_t codes = to + code_place_;
+    const uint32_t scales = to + rows_of(kCfg) * kRowBytes + threadIdx.x * kScaleBytes;
+    if (params.codes_aligned == 16) {
+      copy_codes<16>(params, stage, codes);
+    } else if (params.codes_aligned == 8) {
+      copy_codes<8>(params, stage, codes);
+    } else {
+      copy_codes<1>(params, stage, codes);
+    }
+    if (params.scales_aligned == 8) {
+      copy_scales<8>(params, stage, scales);
+    } else if (params.scales_aligned == 4) {
+      copy_scales<4>(params, stage, scales);
+    } else {
+      copy_scales<1>(params, stage, scales);
+    }
+    if (params.codes_aligned == 1 || params.scales_aligned == 1) {
+      ptx::cp_async_wait_all();
+      ptx::mbarrier_arrive(full);  // for what the thread stored itself, too
+    } else {
+      ptx::cp_async_mbarrier_arrive(full);
+    }
   }
 
  private:
@@ -79,6 +102,7 @@ class Copies {
   static DUALGEMM_DEVICE int thread() { return static_cast<int>(threadIdx.x); }
   static DUALGEMM_DEVICE uint32_t piece() { return threadIdx.x % kPieces; }
 
+  template <int kAligned>
   DUALGEMM_DEVICE void copy_codes(const Params& params, uint32_t stage, uint32_t to) const {
     const uint32_t of_a = stage * kRowBytes, first = of_a + piece() * kPieceBytes;
     const uint32_t end = params.k16 * 8, left = first < end ? end - first : 0;
@@ -88,18 +112,18 @@ class Copies {
     for (int turn = 0; turn < kCodeTurns; ++turn) {
       constexpr int kWhole = rows_of(kCfg) / kTurnRows;  // turns in which every thread has a row
       if (turn >= kWhole && thread() >= (rows_of(kCfg) - kWhole * kTurnRows) * kPieces) continue;
-      copy_piece(params, to + turn * kTurnRows * kRowBytes,
-                 codes_[turn] + (turn < kWeightTurns ? of_weights : of_a),
-                 min(code_bytes_[turn], left));
+      copy_piece<kAligned>(to + turn * kTurnRows * kRowBytes,
+                           codes_[turn] + (turn < kWeightTurns ? of_weights : of_a),
+                           min(code_bytes_[turn], left));
     }
   }
 
   // bytes: those that exist; where there are none `from` is not read.
-  static DUALGEMM_DEVICE void copy_piece(const Params& params, uint32_t to, const uint8_t* from,
-                                         uint32_t bytes) {
-    if (params.codes_aligned == 16) {
+  template <int kAligned>
+  static DUALGEMM_DEVICE void copy_piece(uint32_t to, const uint8_t* from, uint32_t bytes) {
+    if constexpr (kAligned == 16) {
       ptx::cp_async_16(to, from, bytes);
-    } else if (params.codes_aligned == 8) {
+    } else if constexpr (kAligned == 8) {
       const uint32_t low = min(bytes, 8u);
       ptx::cp_async_8(to, from, low);
       ptx::cp_async_8(to + 8, from + low, bytes - low);
@@ -108,6 +132,7 @@ class Copies {
     }
   }
 
+  template <int kAligned>
   DUALGEMM_DEVICE void copy_scales(const Params& params, uint32_t stage, uint32_t to) const {
     const uint32_t first = stage * kStageK16;  // below k / 16
     const uint32_t left = params.k16 - first;
@@ -118,19 +143,19 @@ class Copies {
       const StageRow& of = scales_[turn];
       const uint8_t* const from = of.scales + stage * of.scale_stage;
       const uint32_t at = to + turn * kThreads * kScaleBytes, count = min(scale_bytes_[turn], left);
-      if (params.scales_aligned == 8) {
+      if constexpr (kAligned == 8) {
         ptx::cp_async_8(at, from, count);
       } else {
         const uint32_t low = min(count, 4u);
-        copy_word(params, at, from, low);
-        copy_word(params, at + 4, from + of.scale_word, count - low);
+        copy_word<kAligned>(at, from, low);
+        copy_word<kAligned>(at + 4, from + of.scale_word, count - low);
       }
     }
   }
 
-  static DUALGEMM_DEVICE void copy_word(const Params& params, uint32_t to, const uint8_t* from,
-                                        uint32_t count) {
-    if (params.scales_aligned == 4) return ptx::cp_async_4(to, from, count);
+  template <int kAligned>
+  static DUALGEMM_DEVICE void copy_word(uint32_t to, const uint8_t* from, uint32_t count) {
+    if constexpr (kAligned == 4) return ptx::cp_async_4(to, from, count);
     uint32_t four = 0;
 #pragma unroll 1
     for (uint32_t i = 0; i < count; ++i) four |= static_cast<uint32_t>(from[i]) << (8 * i);

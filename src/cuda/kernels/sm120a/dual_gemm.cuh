@@ -38,29 +38,26 @@ DUALGEMM_DEVICE void finish(const Params& params, const Place& place, const Sums
   }
 }
 
-template <Config kCfg>
-DUALGEMM_DEVICE void compute_tile(const Params& params, uint32_t tile, uint8_t* smem) {
-  const Place place = place_of_thread<kCfg>(params, tile);
-  Sums<kCfg> sums{};
-  multiply<kCfg>(params, place, ptx::shared_address(smem), sums);
-  ptx::cp_async_wait_group<0>();
-  __syncwarp();
-  __syncthreads();  // the stages have been read: sums take their place
-  // Found anew, so that the loop need not keep it in registers.
-  const Place finished = place_of_thread<kCfg>(params, tile);
-  finish<kCfg>(params, finished, sums, smem);
-}
-
 // A CTA has one tile; with groups there may be fewer tiles than CTAs, or, where rows name their
 // experts, more. One copy of the instructions for both.
 template <Config kCfg>
 DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   extern __shared__ __align__(128) uint8_t smem[];
   const bool grouped = params.groups.table != nullptr;
+  const Ring<kCfg> ring{smem};
+  ring.make(params.stages);
+  __syncwarp();
+  __syncthreads();
+  RingPlace place_in_ring;
 #pragma unroll 1
   for (uint32_t tile = blockIdx.x;; tile += gridDim.x) {
     if (grouped && tile / params.tiles_n >= number_of_tiles(params.groups)) return;
-    compute_tile<kCfg>(params, tile, smem);
+    Sums<kCfg> sums{};
+    multiply<kCfg>(params, place_of_thread<kCfg>(params, tile), ring, place_in_ring, sums);
+    __syncwarp();
+    __syncthreads();  // the stages have been read: sums take their place
+    // Found anew, so that the loop need not keep it in registers.
+    finish<kCfg>(params, place_of_thread<kCfg>(params, tile), sums, smem + kBarrierBytes);
     if (!grouped) return;
     __syncwarp();
     __syncthreads();  // sums have been read

@@ -76,9 +76,8 @@ const Instance* find_instance(int64_t tile_m) {
 }
 
 bool has_stages(const Config& config, int64_t stages) {
-  const bool known =
-      std::find(std::begin(kStageCounts), std::end(kStageCounts), stages) != std::end(kStageCounts);
-  return known && smem_bytes_of(config, static_cast<int>(stages)) + kSmemOfSystem <= kSmemOfSm;
+  return stages >= kMinStages && stages <= kMaxStages &&
+         smem_bytes_of(config, static_cast<int>(stages)) + kSmemOfSystem <= kSmemOfSm;
 }
 
 int64_t workspace_bytes(const Problem& problem, const Instance& instance) {

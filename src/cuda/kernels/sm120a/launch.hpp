@@ -18,7 +18,7 @@ Status supports(const Problem& problem);
 // null: not compiled.
 const Instance* find_instance(int64_t tile_m);
 
-// Whether the kernel can wait for a ring of so many stages, and a CTA have it.
+// Whether the kernel knows a ring of so many stages, and a CTA can have it.
 bool has_stages(const Config& config, int64_t stages);
 
 // Room for the table of groups' tiles, else nothing.

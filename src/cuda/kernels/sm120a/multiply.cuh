@@ -17,22 +17,6 @@ namespace dualgemm::cuda::sm120a {
 template <Config kCfg>
 using Sums = float[kWarpUnits][kCfg.groups][4];
 
-// All but the youngest stages - 2 groups of copies are complete.
-DUALGEMM_DEVICE void wait_for_stage(uint32_t stages) {
-  switch (stages) {
-    case 2:
-      return ptx::cp_async_wait_group<0>();
-    case 3:
-      return ptx::cp_async_wait_group<1>();
-    case 4:
-      return ptx::cp_async_wait_group<2>();
-    case 6:
-      return ptx::cp_async_wait_group<4>();
-    default:
-      return ptx::cp_async_wait_group<6>();
-  }
-}
-
 // Two words of scales of a row, for both steps of a stage.
 DUALGEMM_DEVICE uint2 load_scales(uint32_t row) {
   return *reinterpret_cast<const uint2*>(__cvta_shared_to_generic(row));
@@ -118,39 +102,42 @@ DUALGEMM_DEVICE void multiply_step(const Reads<kCfg>& reads, uint32_t stage,
   multiply_groups<1, 0, kCfg>(sums, a[1], b, sfa, sfb);
 }
 
+// `place_in_ring`: the next to be filled, after the tiles before.
 template <Config kCfg>
-DUALGEMM_DEVICE void multiply(const Params& params, const Place& place, uint32_t ring,
-                              Sums<kCfg>& sums) {
+DUALGEMM_DEVICE void multiply(const Params& params, const Place& place, const Ring<kCfg>& ring,
+                              RingPlace& place_in_ring, Sums<kCfg>& sums) {
   const Copies<kCfg> copies(params, place);
   const Reads<kCfg> reads(place);
-  const uint32_t count = (params.k16 + kStageK16 - 1) / kStageK16;
+  const uint32_t count = (params.k16 + kStageK16 - 1) / kStageK16, ahead = params.stages - 1;
   const bool has_rows = place.m_begin < place.m_end;
-  // `filled` goes stages - 1 ahead of what is multiplied. One copy of the instructions that fill a
-  // stage, for those in front of the loop too. Between the two steps of what is multiplied they
-  // find the tensor cores at work.
-  const uint32_t ahead = params.stages - 1, end = ring + params.stages * stage_bytes_of(kCfg);
-  uint32_t slot = ring, stage = ring;
+  RingPlace filled = place_in_ring;  // behind the last stage of k: what would be
+  // One copy of the instructions that fill a stage, for those in front of the loop too. Between the
+  // two steps of what is multiplied they find the tensor cores at work.
 #pragma unroll 1
-  for (uint32_t filled = 0; filled < count + ahead; ++filled) {
-    const bool multiplies = filled >= ahead && has_rows;
-    if (filled >= ahead) {
-      wait_for_stage(params.stages);
-      __syncwarp();
-      __syncthreads();
-    }
+  for (uint32_t next = 0; next < count + ahead; ++next) {
+    const bool reads_one = next >= ahead;
+    const RingPlace read = filled.behind(params.stages);
+    const uint32_t stage = ring.stage(read.slot);
     Scales<kCfg> scales;
-    if (multiplies) {
+    if (reads_one) ptx::mbarrier_wait_parity(ring.full(read.slot), read.parity);
+    __syncwarp();  // waiting has branches, mma needs the whole warp
+    if (reads_one && has_rows) {
       scales.load(reads, stage);
       multiply_step<kCfg, 0>(reads, stage, scales, sums);
     }
-    if (filled < count) copies.start(params, filled, slot);
-    ptx::cp_async_commit_group();
-    slot = slot + stage_bytes_of(kCfg) == end ? ring : slot + stage_bytes_of(kCfg);
-    __syncwarp();  // copies have branches, mma needs the whole warp
-    if (multiplies) multiply_step<kCfg, 1>(reads, stage, scales, sums);
-    if (filled < ahead) continue;
-    stage = stage + stage_bytes_of(kCfg) == end ? ring : stage + stage_bytes_of(kCfg);
+    if (next < count) {
+      // The first round of all finds every stage empty: a wait for the phase before the first one.
+      ptx::mbarrier_wait_parity(ring.empty(filled.slot), filled.parity ^ 1);
+      copies.start(params, next, ring.stage(filled.slot), ring.full(filled.slot));
+    }
+    filled.advance(params.stages);
+    __syncwarp();
+    if (!reads_one) continue;
+    if (has_rows) multiply_step<kCfg, 1>(reads, stage, scales, sums);
+    __syncwarp();  // all lanes have read
+    if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(ring.empty(read.slot));
   }
+  place_in_ring = filled.behind(params.stages);
 }
 
 }  // namespace dualgemm::cuda::sm120a

@@ -34,7 +34,7 @@ struct Params {
   uint32_t m, n;
   uint32_t row_scale_stride;  // from a batch's first a_row_scale to the next one's
   uint32_t k16;               // k / 16
-  uint32_t stages;            // of the ring: one of kStageCounts
+  uint32_t stages;            // of the ring: kMinStages .. kMaxStages
   uint32_t tiles_m, tiles_n;  // CTAs: tiles_m * tiles_n * l
   GroupTiles groups;          // with a table: instead of tiles_m and l; CTAs for as many as may be
   RowIndex row_index;
