@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "cuda/device/activation.hpp"
-#include "cuda/kernels/common/pair_item.hpp"
 
 namespace dualgemm::cuda::sm120a {
 
@@ -16,6 +15,7 @@ struct Config {
 
 inline constexpr int kMmaRows = 16;  // of weights: 8 of Gate and the same 8 of Up, a unit
 inline constexpr int kUnitCols = kMmaRows / 2;
+inline constexpr int kGroupRows = 8;  // rows of A per mma: its N
 inline constexpr int kMmaK = 64;
 inline constexpr int kWarpUnits = 2;  // a block of 16 columns: what NVFP4 output needs in a warp
 inline constexpr int kWarpsN = 4;     // warps that divide the columns of a tile
@@ -31,7 +31,7 @@ inline constexpr int kPieces = kRowBytes / kPieceBytes;
 inline constexpr int kScaleBytes = kStageK16;  // of a row in a stage
 
 DUALGEMM_HOST_DEVICE constexpr int tile_m_of(const Config& config) {
-  return config.warps_m * config.groups * kPairGroupRows;
+  return config.warps_m * config.groups * kGroupRows;
 }
 DUALGEMM_HOST_DEVICE constexpr int threads_of(const Config& config) {
   return 32 * kWarpsN * config.warps_m;
@@ -50,13 +50,17 @@ DUALGEMM_HOST_DEVICE constexpr int stage_bytes_of(const Config& config) {
   return rows_of(config) * (kRowBytes + kScaleBytes);
 }
 
-// Groups of a warp whose sums are finished together, in the memory of the stages.
+// Groups of a warp whose sums are finished together, in the memory of the stages. Between what 32
+// lanes store stand four floats, between groups eight more: finish_rows.cuh.
+inline constexpr int kSumStride = 36;
+inline constexpr int kItemFloats = 8 * kSumStride + 8;
 DUALGEMM_HOST_DEVICE constexpr int round_groups_of(const Config& config) {
   return config.groups < 4 ? config.groups : 4;
 }
 DUALGEMM_HOST_DEVICE constexpr int sums_bytes_of(const Config& config) {
-  return kWarpsN * config.warps_m * round_groups_of(config) * kItemFloats * 32 * 4;
+  return kWarpsN * config.warps_m * round_groups_of(config) * kItemFloats * 4;
 }
+
 // In front of the ring: two barriers a stage.
 inline constexpr int kMinStages = 2, kMaxStages = 10;
 inline constexpr int kBarrierBytes = 256;

@@ -24,15 +24,15 @@ constexpr int64_t kBlockCodeBytes = 8, kScaleWord = 4;  // what is copied at a t
 Status check_tiles(const Problem& problem) {
   const bool grouped = problem.grouping != Grouping::kNone;
   if (grouped) DUALGEMM_TRY(check_groups(problem));
-  int64_t tiles = grouped ? most_listed_tiles(problem, kPairGroupRows)  // below 2^59
-                          : ceil_div(problem.m, kPairGroupRows);
+  int64_t tiles = grouped ? most_listed_tiles(problem, kGroupRows)  // below 2^59
+                          : ceil_div(problem.m, kGroupRows);
   if (!__builtin_mul_overflow(tiles, ceil_div(problem.n, kTileN), &tiles) &&
       (grouped || !__builtin_mul_overflow(tiles, problem.l, &tiles)) && tiles <= kMaxCtas) {
     return {};
   }
   return Status::unsupported(
       "m, n, l", fmt::format("{}, {}, {}", problem.m, problem.n, problem.l),
-      fmt::format("must be at most 2^31 - 1 tiles of {} x {}", kPairGroupRows, kTileN));
+      fmt::format("must be at most 2^31 - 1 tiles of {} x {}", kGroupRows, kTileN));
 }
 
 uint32_t alignment_of_codes(const Params& params) {

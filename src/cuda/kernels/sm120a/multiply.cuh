@@ -32,16 +32,16 @@ struct Reads {
   DUALGEMM_DEVICE explicit Reads(const Place& place) {
     const uint32_t lane = threadIdx.x % 32, scales = rows_of(kCfg) * kRowBytes;
     const uint32_t weight_row = place.warp_n * kWarpUnits * kMmaRows;
-    const uint32_t a_row = kWeightRows + place.warp_m * kCfg.groups * kPairGroupRows;
+    const uint32_t a_row = kWeightRows + place.warp_m * kCfg.groups * kGroupRows;
     // mma's a: matrix 0 is Gate's first half of k, 1 Up's, 2 and 3 their second halves.
     weights = piece_place(weight_row + lane % 16, lane / 16);
     // mma's b of two groups: 0 and 1 are the halves of k of the first one.
     const uint32_t group = kCfg.groups == 1 ? 0 : lane / 16;
-    a = piece_place(a_row + group * kPairGroupRows + lane % 8, lane / 8 % 2);
+    a = piece_place(a_row + group * kGroupRows + lane % 8, lane / 8 % 2);
     // Lane 4g + t: row g + 8 (t % 2) of unit t / 2; of A row g of group t of four.
     weight_scales = scales + (weight_row + place.quarter * 8 + place.row) * kScaleBytes;
     const uint32_t scale_group = place.quarter % min(kCfg.groups, 4);
-    a_scales = scales + (a_row + scale_group * kPairGroupRows + place.row) * kScaleBytes;
+    a_scales = scales + (a_row + scale_group * kGroupRows + place.row) * kScaleBytes;
   }
 };
 inline constexpr uint32_t kStepPlace = 2 * kPieceBytes;  // to be XORed for the second step
@@ -55,7 +55,7 @@ DUALGEMM_DEVICE void load_groups(uint32_t rows, uint32_t (&b)[kCfg.groups][2]) {
 #pragma unroll
     for (int group = 0; group < kCfg.groups; group += 2) {
       uint32_t words[4];
-      ptx::ldmatrix(rows + group * kPairGroupRows * kRowBytes, words);
+      ptx::ldmatrix(rows + group * kGroupRows * kRowBytes, words);
       b[group][0] = words[0], b[group][1] = words[1];
       b[group + 1][0] = words[2], b[group + 1][1] = words[3];
     }
@@ -81,7 +81,7 @@ struct Scales {
     weights = load_scales(stage + reads.weight_scales);
 #pragma unroll
     for (int word = 0; word < kWords; ++word)
-      a[word] = load_scales(stage + reads.a_scales + word * 4 * kPairGroupRows * kScaleBytes);
+      a[word] = load_scales(stage + reads.a_scales + word * 4 * kGroupRows * kScaleBytes);
   }
 };
 

@@ -49,7 +49,7 @@ DUALGEMM_DEVICE Place place_of_thread(const Params& params, uint32_t tile) {
     place.m_end = params.m;
     column = index.n;
   }
-  place.m_begin = place.tile_begin + place.warp_m * kCfg.groups * kPairGroupRows;
+  place.m_begin = place.tile_begin + place.warp_m * kCfg.groups * kGroupRows;
   place.first_col = column * kTileN;
   return place;
 }

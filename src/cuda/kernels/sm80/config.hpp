@@ -5,7 +5,6 @@
 
 #include "cuda/device/a_type.hpp"
 #include "cuda/device/activation.hpp"
-#include "cuda/kernels/common/pair_item.hpp"
 #include "cuda/kernels/packed/packed_unit.hpp"
 
 namespace dualgemm::cuda::sm80 {
@@ -39,6 +38,7 @@ inline constexpr int kRowBytes = 2 * kChunkK;                   // of A in a sta
 inline constexpr int kPieces = kRowBytes / 16;                  // of such a row
 inline constexpr int kCodeBytes = sizeof(PackedUnit::codes);    // of a unit in a stage
 inline constexpr int kScaleBytes = sizeof(PackedUnit::scales);  // likewise
+inline constexpr int kItemFloats = 8;  // sums of a lane that are finished together
 
 // Units that are multiplied in one loop over k.
 DUALGEMM_HOST_DEVICE constexpr int loop_units_of(const Config& config) {
