@@ -10,6 +10,7 @@ namespace {
                    .stages = setting.split,
                    .misalign = setting.misalign,
                    .prepared = setting.prepared};
+  if (setting.max_ctas != 0) run.max_ctas = setting.max_ctas;
   run.options.strict = true;
   if (setting.seed != 0)
     run.options = {.schedule = ptxsim::Schedule::kRandom, .seed = setting.seed, .strict = true};

@@ -14,6 +14,7 @@ namespace dualgemm::test {
 struct SimulatedRun {
   ptxsim::Options options{};
   int tile_m = 0, stages = 0;  // 0: what the host chooses
+  int64_t max_ctas = 3;        // where CTAs take tiles in turn
   int64_t misalign = 0;        // Simulation's
   bool prepared = false;       // weights
   ptxsim::Stats stats{};       // of the last launch, filled in
@@ -55,6 +56,7 @@ inline ::testing::AssertionResult simulate(RandomCase& data, SimulatedRun& run) 
                              : run.stages;
   const Expected<std::vector<cuda::KernelLaunch>> launches = sm120a::build_launches(
       {data.resolved, run.prepared ? packed.buffers() : simulation.buffers(), instance, stages,
+       sm120a::ctas_for(data.problem, instance.config, run.max_ctas),
        simulation.scratch("table", sm120a::workspace_bytes(data.problem, instance)),
        packed.units()});
   return run_launches(simulation, launches, data, run);

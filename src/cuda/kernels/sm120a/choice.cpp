@@ -22,8 +22,17 @@ constexpr int kBlackwellGB10 = 121;  // compute capability
 
 int64_t sms_of(const DeviceCaps& caps) { return std::max(caps.num_sms, 1); }
 
-int64_t tiles_of(const Problem& p, const Config& config) {
-  return ceil_div(usual_rows(p), tile_m_of(config)) * ceil_div(p.n, kTileN) * p.l;
+int64_t usual_tiles(const Problem& p, const Config& config) {
+  return tiles_of(p, config, usual_rows(p), 0).of_batch() * p.l;
+}
+
+// Tiles are of one size, or halves: an SM that has one more than the others is waited for.
+double rounds_of(const Problem& p, const Config& config, int64_t sms) {
+  const int64_t ctas = ctas_for(p, config, sms);
+  if (ctas == 0) return static_cast<double>(ceil_div(usual_tiles(p, config), sms));
+  const Tiles tiles = tiles_of(p, config, p.m, ctas);
+  if (p.l > 1) return static_cast<double>(ceil_div(tiles.of_batch() * p.l, ctas));
+  return static_cast<double>(tiles.halves_of_cta(ctas)) / 2;
 }
 
 int64_t stages_of_k(const Problem& p) { return ceil_div(p.k, kStageK); }
@@ -37,12 +46,10 @@ const machine::Gpu& machine_of(const DeviceCaps& caps) {
 double modelled_us(const Problem& p, const Config& config, const DeviceCaps& caps) {
   const machine::Gpu& gpu = machine_of(caps);
   const double share = static_cast<double>(sms_of(caps)) / gpu.sms.value;
-  const auto tiles = static_cast<double>(tiles_of(p, config));
+  const auto tiles = static_cast<double>(usual_tiles(p, config));
   const auto stages = static_cast<double>(stages_of_k(p));
   const double stage_macs = static_cast<double>(tile_m_of(config)) * kWeightRows * kStageK;
-  // Tiles are of one size: an SM that has one more than the others is waited for.
-  const double rounds =
-      std::max(1.0, static_cast<double>(ceil_div(tiles_of(p, config), sms_of(caps))));
+  const double rounds = rounds_of(p, config, sms_of(caps));
   const double tile_us =
       stages * stage_macs / (kMacsPerClock * kFedShare * gpu.clocks_per_us.value) + kEpilogueUs;
   const double cache_us =
@@ -73,8 +80,13 @@ const Instance& choose_instance(const Problem& problem, const DeviceCaps& caps) 
   return *chosen;
 }
 
+int64_t ctas_for(const Problem& problem, const Config& config, int64_t most) {
+  if (problem.grouping != Grouping::kNone || min_ctas_of(config) > 1) return 0;
+  return std::min(most, usual_tiles(problem, config));
+}
+
 int stages_for(const Problem& problem, const Config& config, const DeviceCaps& caps) {
-  const int64_t wanted = ceil_div(tiles_of(problem, config), sms_of(caps));
+  const int64_t wanted = ceil_div(usual_tiles(problem, config), sms_of(caps));
   const auto ctas = static_cast<int>(std::clamp<int64_t>(wanted, 1, min_ctas_of(config)));
   int most = kMinStages;
   while (most < kMaxStages && smem_bytes_of(config, most + 1) + kSmemOfSystem <= kSmemOfSm / ctas)

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "cuda/kernels/sm120a/instances.hpp"
+#include "cuda/kernels/sm120a/tiles.hpp"
 #include "cuda/machine/gpu.hpp"
 #include "dualgemm/types.hpp"
 
@@ -18,6 +19,10 @@ double modelled_us(const Problem& problem, const Config& config, const DeviceCap
 
 // The compiled instance that should take the least time.
 const Instance& choose_instance(const Problem& problem, const DeviceCaps& caps);
+
+// CTAs that take the tiles in turn, at most `most`, where an SM has one at a time; 0: a CTA for each
+// tile.
+int64_t ctas_for(const Problem& problem, const Config& config, int64_t most);
 
 // Stages of the ring: as many as fit with the CTAs that an SM gets.
 int stages_for(const Problem& problem, const Config& config, const DeviceCaps& caps);

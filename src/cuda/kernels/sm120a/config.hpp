@@ -50,15 +50,18 @@ DUALGEMM_HOST_DEVICE constexpr int stage_bytes_of(const Config& config) {
   return rows_of(config) * (kRowBytes + kScaleBytes);
 }
 
-// Groups of a warp whose sums are finished together, in the memory of the stages. Between what 32
-// lanes store stand four floats, between groups eight more: finish_rows.cuh.
+// Groups of a warp whose sums are finished together, in the memory of the stages: finish_rows.cuh.
 inline constexpr int kSumStride = 36;
-inline constexpr int kItemFloats = 8 * kSumStride + 8;
+inline constexpr int kItemFloats = 8 * kSumStride;  // of a group
 DUALGEMM_HOST_DEVICE constexpr int round_groups_of(const Config& config) {
   return config.groups < 4 ? config.groups : 4;
 }
+// Of a warp, in whole rows of 32 banks, room for a shift by up to 10 among them.
+DUALGEMM_HOST_DEVICE constexpr int warp_floats_of(const Config& config) {
+  return (round_groups_of(config) * kItemFloats + 10 + 31) / 32 * 32;
+}
 DUALGEMM_HOST_DEVICE constexpr int sums_bytes_of(const Config& config) {
-  return kWarpsN * config.warps_m * round_groups_of(config) * kItemFloats * 4;
+  return kWarpsN * config.warps_m * warp_floats_of(config) * 4;
 }
 
 // In front of the ring: two barriers a stage.

@@ -9,27 +9,29 @@
 
 namespace dualgemm::cuda::sm120a {
 
-// A CTA has one tile; with groups there may be fewer tiles than CTAs, or, where rows name their
-// experts, more. One copy of the instructions for both.
+// Tiles in turn: of a grid that has a CTA for each the only one; with groups there may be fewer
+// tiles than CTAs, or, where rows name their experts, more.
+DUALGEMM_DEVICE bool has_tile(const Params& params, uint32_t tile) {
+  return params.groups.table == nullptr ? tile < params.tiles
+                                        : tile / params.tiles_n < number_of_tiles(params.groups);
+}
+
 template <Config kCfg>
 DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   extern __shared__ __align__(128) uint8_t smem[];
-  const bool grouped = params.groups.table != nullptr;
   const Ring<kCfg> ring{smem};
   ring.make(params.stages);
   __syncwarp();
   __syncthreads();
   RingPlace place_in_ring;
 #pragma unroll 1
-  for (uint32_t tile = blockIdx.x;; tile += gridDim.x) {
-    if (grouped && tile / params.tiles_n >= number_of_tiles(params.groups)) return;
+  for (uint32_t tile = blockIdx.x; has_tile(params, tile); tile += gridDim.x) {
     Sums<kCfg> sums{};
     multiply<kCfg>(params, place_of_thread<kCfg>(params, tile), ring, place_in_ring, sums);
     __syncwarp();
     __syncthreads();  // the stages have been read: sums take their place
     // Found anew, so that the loop need not keep it in registers.
     finish<kCfg>(params, place_of_thread<kCfg>(params, tile), sums, smem + kBarrierBytes);
-    if (!grouped) return;
     __syncwarp();
     __syncthreads();  // sums have been read
   }

@@ -37,6 +37,14 @@ const Instance* instance_of(const KernelShape& shape) {
   return fits ? instance : nullptr;
 }
 
+// Where CTAs take tiles in turn: one for each SM.
+Status deal_out(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints) {
+  const Expected<int64_t> most = most_ctas(constraints, caps);
+  if (!most) return most.status();
+  plan.shape.ctas = ctas_for(plan.problem, instance_of(plan.shape)->config, *most);
+  return {};
+}
+
 int64_t plan_workspace(const Plan& plan) {
   const Instance* const instance = instance_of(plan.shape);
   return instance == nullptr ? 0 : workspace_bytes(plan.problem, *instance);
@@ -50,8 +58,8 @@ Expected<FamilyLaunches> launches(const LaunchInputs& in) {
         "plan", fmt::format("tile {} x {}, {} stages", shape.tile_m, shape.tile_n, shape.stages),
         "must be one of the compiled kernels");
   }
-  return FamilyLaunches{
-      build_launches({in.problem, in.buffers, *instance, shape.stages, in.workspace, in.prepared})};
+  return FamilyLaunches{build_launches(
+      {in.problem, in.buffers, *instance, shape.stages, shape.ctas, in.workspace, in.prepared})};
 }
 
 }  // namespace
@@ -62,7 +70,7 @@ constinit const KernelFamily kFamily{.id = KernelId::kSm120a,
                                      .supports = supports_request,
                                      .candidates = candidates,
                                      .fastest = fastest,
-                                     .deal_out = nullptr,
+                                     .deal_out = deal_out,
                                      .workspace_bytes = plan_workspace,
                                      .launches = launches};
 

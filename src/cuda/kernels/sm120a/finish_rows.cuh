@@ -1,7 +1,8 @@
 // From complete sums to D. mma leaves a warp's sums by columns: lane 4r + q has rows 2q and 2q + 1 of
 // a group of A's rows in column r of a unit. By way of the shared memory of the stages each lane
-// gets eight neighbours of one row, half a block of 16: stores of 16 bytes, and an eighth of the
-// instructions for what an output needs besides arithmetic.
+// gets eight neighbours of one row, and a warp four rows of all columns of the tile: stores of 16
+// bytes that fill whole lines, and an eighth of the instructions for what an output needs besides
+// arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +12,23 @@
 #include "cuda/device/store_row.cuh"
 #include "cuda/kernels/common/store_nvfp4.cuh"
 #include "cuda/kernels/sm120a/multiply.cuh"
+#include "cuda/ptx/grid.cuh"
 
 namespace dualgemm::cuda::sm120a {
 
-// A group's sums of a warp: [unit, Gate or Up, parity of the row] of kSumStride floats, one a lane.
-// What a warp reads at a time, of two groups, then lies in 32 banks.
+// Warps with the same rows have their sums beside each other: [warp][group of the round][unit, Gate
+// or Up, parity of the row] of kSumStride floats, one a lane. What a warp reads at a time then lies
+// in 32 banks.
+template <Config kCfg>
+DUALGEMM_DEVICE uint32_t sums_of_warp(uint32_t warp_n) {
+  return warp_n * warp_floats_of(kCfg) + warp_n % 2 * 2 + warp_n / 2 * 8;
+}
 DUALGEMM_DEVICE uint32_t sum_place(uint32_t unit, uint32_t matrix, uint32_t parity) {
   return (4 * unit + 2 * matrix + parity) * kSumStride;
 }
 
 template <Config kCfg>
-DUALGEMM_DEVICE void put_sums(const Sums<kCfg>& sums, int first, float* items) {
+DUALGEMM_DEVICE void put_sums(const Sums<kCfg>& sums, int first, float* to) {
   const uint32_t lane = threadIdx.x % 32;
 #pragma unroll
   for (int i = 0; i < round_groups_of(kCfg); ++i) {
@@ -29,7 +36,7 @@ DUALGEMM_DEVICE void put_sums(const Sums<kCfg>& sums, int first, float* items) {
     for (int unit = 0; unit < kWarpUnits; ++unit) {
 #pragma unroll
       for (int j = 0; j < 4; ++j)
-        items[i * kItemFloats + sum_place(unit, j / 2, j % 2) + lane] = sums[unit][first + i][j];
+        to[i * kItemFloats + sum_place(unit, j / 2, j % 2) + lane] = sums[unit][first + i][j];
     }
   }
 }
@@ -71,8 +78,7 @@ DUALGEMM_DEVICE void store_run(const Params& params, const Place& place, const R
 
 // To D, which is kE2M1. By a warp: two lanes have a block.
 DUALGEMM_DEVICE void store_half_block(const Params& params, const Place& place, const Run& run,
-                                      uint32_t first_row, uint32_t rows_of_run, int product,
-                                      const float (&outputs)[8]) {
+                                      uint32_t first_row, int product, const float (&outputs)[8]) {
   OutputRows rows = rows_of_batch(params, place.batch);
   if (params.groups.table != nullptr)
     rows = rows_of_group(params, tile_of(params.groups, place.group_tile));
@@ -89,44 +95,45 @@ DUALGEMM_DEVICE void store_half_block(const Params& params, const Place& place, 
     if (half == 0)
       store_scale(params, rows.batch, run.row + rows.scale_shift, block, encoder.scale);
   }
-  clear_scales_below(params, rows, first_row, rows_of_run, block);
+  const uint32_t lane = threadIdx.x % 32;  // of the eight that have this block
+  clear_scales_below(params, rows, first_row, 4, block, lane / 8 * 2 + lane % 2, 8);
 }
 
-// The sums of `count` groups from group `first` on, two at a time: lane 2r + h has columns 8h ..
-// 8h+7 of row r of both.
-__device__ __noinline__ void finish_groups(const Params& params, Place place, const float* items,
-                                           uint32_t first, uint32_t count) {
-  const uint32_t lane = threadIdx.x % 32, unit = lane % 2, row = lane / 2;
-  const uint32_t group = min(row / kGroupRows, count - 1), in_group = row % kGroupRows;
-  const uint32_t rows_at_a_time = min(count, 2u) * kGroupRows;
-#pragma unroll 1
-  for (uint32_t i = 0; i < count; i += 2) {
-    const float* const from =
-        items + (i + group) * kItemFloats + sum_place(unit, 0, in_group % 2) + in_group / 2;
-    const uint32_t first_row = place.m_begin + (first + i) * kGroupRows;
-    const Run run{row < rows_at_a_time ? first_row + row : place.m_end,
-                  place.first_col + place.warp_n * kWarpCols + unit * kUnitCols};
-    float g[8], u[8];
+// Four rows, all columns: lane 8r + c has columns 8c .. 8c+7 of row r. `from`: the lane's sums.
+__device__ __noinline__ void finish_four_rows(const Params& params, Place place, const float* from,
+                                              uint32_t first_row) {
+  const uint32_t lane = threadIdx.x % 32;
+  const Run run{first_row + lane / 8, place.first_col + lane % 8 * kUnitCols};
+  float g[8], u[8];
 #pragma unroll
-    for (int j = 0; j < 8; ++j) {
-      g[j] = from[4 * j];
-      u[j] = from[2 * kSumStride + 4 * j];
-    }
-    apply_factors(params, place, run, g, u);
-    for_outputs(params, g, u, [&](int product, float(&outputs)[8]) {
-      __syncwarp();
-      switch (params.output) {
-        case OutputType::kF16:
-          return store_run<OutputType::kF16>(params, place, run, product, outputs);
-        case OutputType::kBF16:
-          return store_run<OutputType::kBF16>(params, place, run, product, outputs);
-        case OutputType::kF32:
-          return store_run<OutputType::kF32>(params, place, run, product, outputs);
-        case OutputType::kE2M1:
-          return store_half_block(params, place, run, first_row, rows_at_a_time, product, outputs);
-      }
-    });
+  for (int j = 0; j < 8; ++j) {
+    g[j] = from[4 * j];
+    u[j] = from[2 * kSumStride + 4 * j];
+  }
+  apply_factors(params, place, run, g, u);
+  for_outputs(params, g, u, [&](int product, float(&outputs)[8]) {
     __syncwarp();
+    switch (params.output) {
+      case OutputType::kF16:
+        return store_run<OutputType::kF16>(params, place, run, product, outputs);
+      case OutputType::kBF16:
+        return store_run<OutputType::kBF16>(params, place, run, product, outputs);
+      case OutputType::kF32:
+        return store_run<OutputType::kF32>(params, place, run, product, outputs);
+      case OutputType::kE2M1:
+        return store_half_block(params, place, run, first_row, product, outputs);
+    }
+  });
+}
+
+// The warps that have the same rows share the sums of each round among them.
+template <Config kCfg>
+DUALGEMM_DEVICE void sync_same_rows(const Place& place) {
+  __syncwarp();
+  if constexpr (kCfg.warps_m == 1) {
+    __syncthreads();
+  } else {
+    ptx::barrier_sync(1 + place.warp_m, 32 * kWarpsN);
   }
 }
 
@@ -135,14 +142,22 @@ DUALGEMM_DEVICE void finish(const Params& params, const Place& place, const Sums
                             uint8_t* smem) {
   if (place.m_begin >= place.m_end) return;
   constexpr int kRound = round_groups_of(kCfg);
-  const uint32_t warp = place.warp_m * kWarpsN + place.warp_n;
-  float* const items = reinterpret_cast<float*>(smem) + warp * kRound * kItemFloats;
+  float* const all =
+      reinterpret_cast<float*>(smem) + place.warp_m * (kWarpsN * warp_floats_of(kCfg));
+  const uint32_t lane = threadIdx.x % 32, column_warp = lane % 8 / kWarpUnits;
 #pragma unroll
   for (int first = 0; first < kCfg.groups; first += kRound) {
-    __syncwarp();  // the items before have been read
-    put_sums<kCfg>(sums, first, items);
-    __syncwarp();
-    finish_groups(params, place, items, first, kRound);
+    if (first > 0) sync_same_rows<kCfg>(place);  // the sums before have been read
+    put_sums<kCfg>(sums, first, all + sums_of_warp<kCfg>(place.warp_n));
+    sync_same_rows<kCfg>(place);
+#pragma unroll 1
+    for (uint32_t part = place.warp_n; part < 2 * kRound; part += kWarpsN) {
+      const uint32_t row = part % 2 * 4 + lane / 8, group = part / 2;
+      const float* const from = all + sums_of_warp<kCfg>(column_warp) + group * kItemFloats +
+                                sum_place(lane % kWarpUnits, 0, row % 2) + row / 2;
+      finish_four_rows(params, place, from,
+                       place.m_begin + (first + group) * kGroupRows + part % 2 * 4);
+    }
   }
 }
 

@@ -11,6 +11,7 @@
 #include "cuda/kernels/common/view_of.hpp"
 #include "cuda/kernels/sm120a/packed_weights.hpp"
 #include "cuda/kernels/sm120a/params.hpp"
+#include "cuda/kernels/sm120a/tiles.hpp"
 #include "cuda/runtime/limits.hpp"
 
 namespace dualgemm::cuda::sm120a {
@@ -105,14 +106,20 @@ std::vector<KernelLaunch> build_launches(const LaunchParts& parts) {
   params.stages = static_cast<uint32_t>(parts.stages);
   if (grouped) params.groups = group_tiles_of(p, buffers, parts.workspace);
   params.row_index = row_index_of(p, buffers);
-  const int64_t tiles_m = grouped ? most_group_tiles(p, tile_m) : ceil_div(p.m, tile_m) * p.l;
-  params.tiles_m = static_cast<uint32_t>(ceil_div(p.m, tile_m));
-  params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, kTileN));
-  KernelLaunch launch{.kernel = {"dual_gemm_sm120a", parts.instance.entry, parts.instance.kernel},
-                      .ctas = static_cast<uint32_t>(tiles_m * params.tiles_n),
-                      .threads = static_cast<uint32_t>(threads_of(config)),
-                      .dynamic_smem_bytes = static_cast<uint32_t>(
-                          smem_bytes_of(config, static_cast<int>(parts.stages)))};
+  const Tiles tiles = tiles_of(p, config, p.m, parts.ctas);
+  params.tiles_m = static_cast<uint32_t>(tiles.tiles_m);
+  params.halves_m = static_cast<uint32_t>(tiles.halves_m);
+  params.whole_n = static_cast<uint32_t>(tiles.whole_n);
+  params.tiles_n = static_cast<uint32_t>(tiles.tiles_n);
+  const int64_t most =
+      grouped ? most_group_tiles(p, tile_m) * tiles.tiles_n : tiles.of_batch() * p.l;
+  params.tiles = static_cast<uint32_t>(most);
+  KernelLaunch launch{
+      .kernel = {"dual_gemm_sm120a", parts.instance.entry, parts.instance.kernel},
+      .ctas = static_cast<uint32_t>(parts.ctas == 0 ? most : std::min(parts.ctas, most)),
+      .threads = static_cast<uint32_t>(threads_of(config)),
+      .dynamic_smem_bytes =
+          static_cast<uint32_t>(smem_bytes_of(config, static_cast<int>(parts.stages)))};
   launch.set_params(params);
   std::vector<KernelLaunch> launches;
   if (grouped) launches.push_back(group_tiles_launch(p, buffers, tile_m, parts.workspace));

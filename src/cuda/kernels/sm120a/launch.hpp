@@ -32,6 +32,7 @@ struct LaunchParts {
   const Buffers& buffers;
   const Instance& instance;
   int64_t stages;
+  int64_t ctas;  // as in KernelShape
   void* workspace = nullptr;
   const uint8_t* prepared = nullptr;
 };

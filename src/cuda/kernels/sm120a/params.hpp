@@ -35,8 +35,11 @@ struct Params {
   uint32_t row_scale_stride;  // from a batch's first a_row_scale to the next one's
   uint32_t k16;               // k / 16
   uint32_t stages;            // of the ring: kMinStages .. kMaxStages
-  uint32_t tiles_m, tiles_n;  // CTAs: tiles_m * tiles_n * l
-  GroupTiles groups;          // with a table: instead of tiles_m and l; CTAs for as many as may be
+  // Tiles of a batch: of the first whole_n columns of tiles those of tiles_m whole rows, of the
+  // others, up to tiles_n, those of halves_m rows of half the height. CTAs take them in turn.
+  uint32_t tiles_m, halves_m, whole_n, tiles_n;
+  uint32_t tiles;     // of all batches
+  GroupTiles groups;  // with a table: instead of these
   RowIndex row_index;
 };
 

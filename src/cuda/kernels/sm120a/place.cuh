@@ -22,6 +22,22 @@ struct Place {
   uint32_t row, quarter;  // lane / 4, lane % 4
 };
 
+// Tile `tile` of a problem without groups.
+DUALGEMM_DEVICE void find_tile(const Params& params, uint32_t tile, uint32_t tile_m, Place& place) {
+  const uint32_t whole = params.tiles_m * params.whole_n;
+  const uint32_t of_batch = whole + params.halves_m * (params.tiles_n - params.whole_n);
+  place.batch = tile / of_batch;
+  tile -= place.batch * of_batch;
+  const bool is_whole = tile < whole;
+  const TileIndex index =
+      is_whole ? tile_index(tile, params.tiles_m, params.whole_n)
+               : tile_index(tile - whole, params.halves_m, params.tiles_n - params.whole_n);
+  const uint32_t rows = is_whole ? tile_m : tile_m / 2;
+  place.tile_begin = index.m * rows;
+  place.m_end = min(params.m, place.tile_begin + rows);
+  place.first_col = (is_whole ? index.n : params.whole_n + index.n) * kTileN;
+}
+
 // Tile `tile` of CTAs', which exists.
 template <Config kCfg>
 DUALGEMM_DEVICE Place place_of_thread(const Params& params, uint32_t tile) {
@@ -31,7 +47,6 @@ DUALGEMM_DEVICE Place place_of_thread(const Params& params, uint32_t tile) {
   place.warp_m = warp / kWarpsN;
   place.row = lane / 4;
   place.quarter = lane % 4;
-  uint32_t column;
   if (params.groups.table != nullptr) {
     const TileIndex index = tile_index(tile, number_of_tiles(params.groups), params.tiles_n);
     const GroupTile rows = tile_of(params.groups, index.m);
@@ -40,17 +55,11 @@ DUALGEMM_DEVICE Place place_of_thread(const Params& params, uint32_t tile) {
     place.tile_begin = rows.begin;
     place.m_end = rows.end;
     place.swizzled_shift = rows.padded_begin - rows.begin;
-    column = index.n;
+    place.first_col = index.n * kTileN;
   } else {
-    const uint32_t tiles = params.tiles_m * params.tiles_n;
-    place.batch = tile / tiles;
-    const TileIndex index = tile_index(tile - place.batch * tiles, params.tiles_m, params.tiles_n);
-    place.tile_begin = index.m * tile_m_of(kCfg);
-    place.m_end = params.m;
-    column = index.n;
+    find_tile(params, tile, tile_m_of(kCfg), place);
   }
   place.m_begin = place.tile_begin + place.warp_m * kCfg.groups * kGroupRows;
-  place.first_col = column * kTileN;
   return place;
 }
 
