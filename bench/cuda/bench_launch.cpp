@@ -1,6 +1,5 @@
-// One call of the strategy fused on arrays that nothing has written, for `ptxsim exec --time
-// --allow-uninitialized`: what the clock says of the kernel that a plan takes on a GPU that is not
-// here. scripts/predict_rtx50 calls it.
+// One call of the strategy fused on arrays of zeros, for `ptxsim exec --time`: what the clock says
+// of the kernel that a plan takes on a GPU that is not here. scripts/predict_rtx50 calls it.
 //
 //   bench_launch --m 16 --n 17408 --k 5120 --layout swizzled_128x4 --prepared
 #include <fmt/format.h>
@@ -35,6 +34,8 @@ struct Arrays {
       return nullptr;
     }
     all.push_back(*std::move(memory));
+    const std::vector<uint8_t> zeros(static_cast<size_t>(bytes));
+    status = all.back().upload(zeros.data());
     return reinterpret_cast<T*>(all.back().data());
   }
 };
@@ -73,7 +74,7 @@ int main_of(int argc, char** argv) {
   Call call;
   call.problem = {.m = 1, .n = 4096, .k = 7168};
   std::string layout = "linear", d_type = "f16";
-  CLI::App app{"One call of the strategy fused on arrays that nothing has written"};
+  CLI::App app{"One call of the strategy fused on arrays of zeros"};
   app.add_option("--m", call.problem.m, "rows of A");
   app.add_option("--n", call.problem.n, "rows of Gate and of Up");
   app.add_option("--k", call.problem.k, "columns of all");

@@ -48,7 +48,10 @@ double modelled_us(const Problem& p, const Config& config, const DeviceCaps& cap
   const double share = static_cast<double>(sms_of(caps)) / gpu.sms.value;
   const auto tiles = static_cast<double>(usual_tiles(p, config));
   const auto stages = static_cast<double>(stages_of_k(p));
-  const double stage_macs = static_cast<double>(tile_m_of(config)) * kWeightRows * kStageK;
+  // Warps whose rows do not exist multiply nothing.
+  const int64_t of_tile = ceil_div(usual_rows(p), tiles_of(p, config, usual_rows(p), 0).tiles_m);
+  const int64_t tile_rows = core::round_up(of_tile, int64_t{config.groups} * kGroupRows);
+  const double stage_macs = static_cast<double>(tile_rows) * kWeightRows * kStageK;
   const double rounds = rounds_of(p, config, sms_of(caps));
   const double tile_us =
       stages * stage_macs / (kMacsPerClock * kFedShare * gpu.clocks_per_us.value) + kEpilogueUs;

@@ -36,10 +36,10 @@ DUALGEMM_HOST_DEVICE constexpr int tile_m_of(const Config& config) {
 DUALGEMM_HOST_DEVICE constexpr int threads_of(const Config& config) {
   return 32 * kWarpsN * config.warps_m;
 }
-// CTAs that an SM's 65536 registers are to hold, the second number of __launch_bounds__: with 128 a
-// thread where 16 warps share an SM, with 168 where 12 do.
+// CTAs that an SM's 65536 registers are to hold, the second number of __launch_bounds__: three of
+// 128 threads, with 168 registers each; else one, which has the whole ring.
 DUALGEMM_HOST_DEVICE constexpr int min_ctas_of(const Config& config) {
-  return config.warps_m == 1 ? 3 : 4 / config.warps_m;
+  return config.warps_m == 1 ? 3 : 1;
 }
 
 // A stage: rows of weights, then rows of A, as codes and after them as scales.
