@@ -24,14 +24,18 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   __syncwarp();
   __syncthreads();
   RingPlace place_in_ring;
+  uint32_t tile = blockIdx.x;
+  if (!has_tile(params, tile)) return;
 #pragma unroll 1
-  for (uint32_t tile = blockIdx.x; has_tile(params, tile); tile += gridDim.x) {
+  for (;;) {
     Sums<kCfg> sums{};
     multiply<kCfg>(params, place_of_thread<kCfg>(params, tile), ring, place_in_ring, sums);
     __syncwarp();
     __syncthreads();  // the stages have been read: sums take their place
     // Found anew, so that the loop need not keep it in registers.
     finish<kCfg>(params, place_of_thread<kCfg>(params, tile), sums, smem + kBarrierBytes);
+    tile += gridDim.x;
+    if (!has_tile(params, tile)) return;
     __syncwarp();
     __syncthreads();  // sums have been read
   }

@@ -112,7 +112,6 @@ __device__ __noinline__ void finish_four_rows(const Params& params, Place place,
   }
   apply_factors(params, place, run, g, u);
   for_outputs(params, g, u, [&](int product, float(&outputs)[8]) {
-    __syncwarp();
     switch (params.output) {
       case OutputType::kF16:
         return store_run<OutputType::kF16>(params, place, run, product, outputs);
@@ -129,7 +128,6 @@ __device__ __noinline__ void finish_four_rows(const Params& params, Place place,
 // The warps that have the same rows share the sums of each round among them.
 template <Config kCfg>
 DUALGEMM_DEVICE void sync_same_rows(const Place& place) {
-  __syncwarp();
   if constexpr (kCfg.warps_m == 1) {
     __syncthreads();
   } else {
@@ -147,7 +145,10 @@ DUALGEMM_DEVICE void finish(const Params& params, const Place& place, const Sums
   const uint32_t lane = threadIdx.x % 32, column_warp = lane % 8 / kWarpUnits;
 #pragma unroll
   for (int first = 0; first < kCfg.groups; first += kRound) {
-    if (first > 0) sync_same_rows<kCfg>(place);  // the sums before have been read
+    if (first > 0) {
+      __syncwarp();
+      sync_same_rows<kCfg>(place);  // the sums before have been read
+    }
     put_sums<kCfg>(sums, first, all + sums_of_warp<kCfg>(place.warp_n));
     sync_same_rows<kCfg>(place);
 #pragma unroll 1
