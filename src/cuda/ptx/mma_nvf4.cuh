@@ -8,8 +8,8 @@
 
 namespace dualgemm::cuda::ptx {
 
-// mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3
-//     d, a, b, d, sfa, {0, kPairA}, sfb, {0, kLaneB};      PTX ISA 8.7, sm_120a: d += a * b
+// mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32
+//     .ue4m3 d, a, b, d, sfa, {0, kPairA}, sfb, {0, kLaneB};      PTX ISA 8.7, sm_120a: d += a * b
 // With g = lane / 4 and t = lane % 4, the lowest nibble of a word first:
 //   a[j]  row g + 8 * (j % 2), elements 8t .. 8t+7 of the half j / 2 of k
 //   b[j]  column g, the same of the half j

@@ -93,8 +93,8 @@ TEST(FusedPrepared, UpToSixteenRowsAreFew) {
             plan::kernel_name(KernelId::kSm90a));
 }
 
-// One format from sm_80 to sm_90a, and on sm_12x with an A of 16 bits: what one GPU prepared another
-// takes.
+// One format from sm_80 to sm_90a, and on sm_12x with an A of 16 bits: what one GPU prepared
+// another takes.
 TEST(FusedPrepared, OtherKernelsTakeHoppers) {
   Problem p{.m = 8, .n = 64, .k = 256};
   auto hopper = prepared_plan(p, {.strategy = StrategyId::kFused});

@@ -118,8 +118,8 @@ DUALGEMM_DEVICE OutputRows rows_of_group(const Params& params, const Tile& tile)
                                  : params.m};
 }
 
-// Below the last row, up to the end of its tile: zeros in a block's column. By the `lanes` lanes, of
-// which this is number `lane`, that have the last row among `first` .. first + count - 1.
+// Below the last row, up to the end of its tile: zeros in a block's column. By the `lanes` lanes
+// that have the last row among `first` .. first + count - 1; this one is number `lane` of them.
 template <class Params>
 DUALGEMM_DEVICE void clear_scales_below(const Params& params, const OutputRows& rows,
                                         uint32_t first, uint32_t count, uint32_t block,

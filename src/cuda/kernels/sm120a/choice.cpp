@@ -13,8 +13,8 @@ namespace {
 using core::ceil_div;
 
 constexpr double kMacsPerClock = 2048;  // of an SM, at 4 bits: twice as many FLOP
-// Of the tensor cores' rate where all operands are there: 1897 of 2004 TFLOP/s
-// (Neroued/ninfer, issue 160, RTX 5090).
+// The share of the tensor cores' rate that is reached where all operands are there: 1897 of 2004
+// TFLOP/s (Neroued/ninfer, issue 160, RTX 5090).
 constexpr double kFedShare = 0.945;
 constexpr double kStartUs = 3;       // a launch, the first stage, the last store
 constexpr double kEpilogueUs = 1;    // of a tile, behind its last stage
@@ -67,7 +67,7 @@ double modelled_us(const Problem& p, const Config& config, const DeviceCaps& cap
   return kStartUs + std::max({memory_us, cache_us, rounds * tile_us});
 }
 
-// Of tiles that take the same time the lowest that holds all rows: it reads shared memory least.
+// Among tiles that take the same time the lowest that holds all rows: it reads shared memory least.
 const Instance& choose_instance(const Problem& problem, const DeviceCaps& caps) {
   const Instance* chosen = nullptr;
   double least = 0;
@@ -90,7 +90,10 @@ int64_t ctas_for(const Problem& problem, const Config& config, int64_t most) {
 
 int stages_for(const Problem& problem, const Config& config, const DeviceCaps& caps) {
   const int64_t wanted = ceil_div(usual_tiles(problem, config), sms_of(caps));
-  const auto ctas = static_cast<int>(std::clamp<int64_t>(wanted, 1, min_ctas_of(config)));
+  return most_stages(config, static_cast<int>(std::clamp<int64_t>(wanted, 1, min_ctas_of(config))));
+}
+
+int most_stages(const Config& config, int ctas) {
   int most = kMinStages;
   while (most < kMaxStages && smem_bytes_of(config, most + 1) + kSmemOfSystem <= kSmemOfSm / ctas)
     ++most;

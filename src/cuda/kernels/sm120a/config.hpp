@@ -56,7 +56,7 @@ inline constexpr int kItemFloats = 8 * kSumStride;  // of a group
 DUALGEMM_HOST_DEVICE constexpr int round_groups_of(const Config& config) {
   return config.groups < 4 ? config.groups : 4;
 }
-// Of a warp, in whole rows of 32 banks, room for a shift by up to 10 among them.
+// What a warp's take, in whole rows of 32 banks, room for a shift by up to 10 among them.
 DUALGEMM_HOST_DEVICE constexpr int warp_floats_of(const Config& config) {
   return (round_groups_of(config) * kItemFloats + 10 + 31) / 32 * 32;
 }

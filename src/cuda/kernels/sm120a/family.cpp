@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/problem.hpp"
 #include "cuda/kernels/sm120a/choice.hpp"
 #include "cuda/kernels/sm120a/launch.hpp"
@@ -9,24 +11,32 @@
 namespace dualgemm::cuda::sm120a {
 namespace {
 
-KernelShape shape_of(const KernelRequest& request, const Config& config) {
-  return {.tile_m = tile_m_of(config),
-          .tile_n = kTileN,
-          .tile_k = kStageK,
-          .stages = stages_for(request.problem, config, request.caps)};
+KernelShape shape_of(const Config& config, int stages) {
+  return {.tile_m = tile_m_of(config), .tile_n = kTileN, .tile_k = kStageK, .stages = stages};
 }
 
 Status supports_request(const KernelRequest& request) { return supports(request.problem); }
 
+// Each kernel with the ring that the problem gets, then with those of other problems: a plan's
+// words are good for any.
 std::vector<KernelShape> candidates(const KernelRequest& request) {
   std::vector<KernelShape> shapes;
-  for (const Instance& instance : instances()) shapes.push_back(shape_of(request, instance.config));
+  for (const Instance& instance : instances())
+    shapes.push_back(
+        shape_of(instance.config, stages_for(request.problem, instance.config, request.caps)));
+  for (const Instance& instance : instances()) {
+    for (int ctas = 1; ctas <= min_ctas_of(instance.config); ++ctas) {
+      const KernelShape shape = shape_of(instance.config, most_stages(instance.config, ctas));
+      if (std::find(shapes.begin(), shapes.end(), shape) == shapes.end()) shapes.push_back(shape);
+    }
+  }
   return shapes;
 }
 
 TimedShape fastest(const KernelRequest& request) {
   const Config& config = choose_instance(request.problem, request.caps).config;
-  return {shape_of(request, config), modelled_us(request.problem, config, request.caps)};
+  return {shape_of(config, stages_for(request.problem, config, request.caps)),
+          modelled_us(request.problem, config, request.caps)};
 }
 
 // null: no compiled kernel.

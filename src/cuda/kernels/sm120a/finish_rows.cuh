@@ -1,5 +1,5 @@
-// From complete sums to D. mma leaves a warp's sums by columns: lane 4r + q has rows 2q and 2q + 1 of
-// a group of A's rows in column r of a unit. By way of the shared memory of the stages each lane
+// From complete sums to D. mma leaves a warp's sums by columns: lane 4r + q has rows 2q and 2q + 1
+// of a group of A's rows in column r of a unit. By way of the shared memory of the stages each lane
 // gets eight neighbours of one row, and a warp four rows of all columns of the tile: stores of 16
 // bytes that fill whole lines, and an eighth of the instructions for what an output needs besides
 // arithmetic.

@@ -1,5 +1,5 @@
-// From a problem to the launches that solve it on sm_120a or sm_121a. Plain functions, whose results
-// a GPU and an interpreter run alike.
+// From a problem to the launches that solve it on sm_120a or sm_121a. Plain functions, whose
+// results a GPU and an interpreter run alike.
 #pragma once
 
 #include <cstdint>

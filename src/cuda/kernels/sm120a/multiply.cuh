@@ -13,7 +13,7 @@
 
 namespace dualgemm::cuda::sm120a {
 
-// Of a warp: [unit][group of 8 rows of A][mma's d].
+// A warp's sums: [unit][group of 8 rows of A][mma's d].
 template <Config kCfg>
 using Sums = float[kWarpUnits][kCfg.groups][4];
 

@@ -15,7 +15,7 @@ struct Tiles {
   int64_t tiles_m, halves_m;  // rows of tiles, whole and halves
   int64_t whole_n, tiles_n;   // columns of whole tiles; of all
   int64_t of_batch() const { return tiles_m * whole_n + halves_m * (tiles_n - whole_n); }
-  // Of `ctas` CTAs that take them in turn, the way of the first, which is the longest, in halves of
+  // The way of the first of `ctas` CTAs that take them in turn, which is the longest, in halves of
   // a tile.
   int64_t halves_of_cta(int64_t ctas) const {
     return core::ceil_div(tiles_m * whole_n, ctas) + core::ceil_div(of_batch(), ctas);
