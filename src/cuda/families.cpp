@@ -76,6 +76,13 @@ const KernelFamily* find_family(KernelId id, Isa isa) {
   return nullptr;
 }
 
+std::optional<PredictedTime> predicted_time(const Plan& plan, const DeviceCaps& caps) {
+  if (plan.strategy != StrategyId::kFused) return std::nullopt;
+  const KernelFamily* const family = find_family(plan.kernel_id, plan.isa);
+  if (family == nullptr || family->predicted == nullptr) return std::nullopt;
+  return family->predicted(plan, caps);
+}
+
 Status choose_family(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints) {
   const KernelRequest request{plan.problem, plan.prepared, plan.unaligned, caps};
   std::vector<KernelChoice> compiled;

@@ -6,9 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "cuda/machine/b200.hpp"
-#include "cuda/machine/gb10.hpp"
-#include "cuda/machine/rtx5090.hpp"
+#include "cuda/machine/gpus.hpp"
 
 namespace dualgemm::cuda::machine {
 namespace {
@@ -20,7 +18,7 @@ nlohmann::json read(const std::filesystem::path& path) {
 }
 
 // The one file of this name below a folder of the project.
-std::filesystem::path find(const char* folder, const std::string& name) {
+std::filesystem::path file_of(const char* folder, const std::string& name) {
   const std::filesystem::path root = std::filesystem::path(DUALGEMM_SOURCE_FOLDER) / folder;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
     if (entry.path().generic_string().ends_with("/" + name)) return entry.path();
@@ -33,12 +31,21 @@ struct Described {
   const Gpu& gpu;
   const char* file;
 };
-const Described kAll[] = {{kB200, "b200"}, {kRtx5090, "rtx5090"}, {kGb10, "gb10"}};
+const Described kAll[] = {{kB200, "b200"}, {kA100, "a100"},       {kRtx4090, "rtx4090"},
+                          {kL40s, "l40s"}, {kRtx5090, "rtx5090"}, {kGb10, "gb10"}};
+
+TEST(Machine, IsFoundByCapabilityAndSms) {
+  EXPECT_EQ(std::size(kAll), kGpus.size());
+  for (const auto& [gpu, file] : kAll)
+    EXPECT_EQ(machine::find(gpu.compute_capability, static_cast<int>(gpu.sms.value)), &gpu) << file;
+  EXPECT_EQ(machine::find(120, 48), nullptr);
+  EXPECT_EQ(machine::find(0, 0), nullptr);
+}
 
 TEST(Machine, IsThatOfTheClock) {
   for (const auto& [gpu, file] : kAll) {
     SCOPED_TRACE(file);
-    const nlohmann::json clock = read(find("ptxsim", std::string("gpus/") + file + ".json"));
+    const nlohmann::json clock = read(file_of("ptxsim", std::string("gpus/") + file + ".json"));
     const auto value = [&](const char* name) {
       return clock.at("parameters").at(name).at("value").get<double>();
     };
@@ -54,11 +61,12 @@ TEST(Machine, IsThatOfTheClock) {
 TEST(Machine, HasTheClocksKinds) {
   for (const auto& [gpu, file] : kAll) {
     SCOPED_TRACE(file);
-    const nlohmann::json clock = read(find("ptxsim", std::string("gpus/") + file + ".json"));
+    const nlohmann::json clock = read(file_of("ptxsim", std::string("gpus/") + file + ".json"));
     const auto expect_kind = [&](const Number& number, const char* name) {
       const std::string kind = clock.at("parameters").at(name).at("kind");
       const char* const ours = number.kind == Kind::kMeasured    ? "measured"
                                : number.kind == Kind::kPublished ? "published"
+                               : number.kind == Kind::kDerived   ? "derived"
                                : number.kind == Kind::kFitted    ? "fitted"
                                : number.kind == Kind::kAssumed   ? "assumed"
                                                                  : "data sheet";
@@ -74,7 +82,7 @@ TEST(Machine, HasTheClocksKinds) {
 }
 
 TEST(Machine, IsThatOfTheCommand) {
-  const nlohmann::json table = read(find("tools/cli", "gpus.json"));
+  const nlohmann::json table = read(file_of("tools/cli", "gpus.json"));
   size_t found = 0;
   for (const nlohmann::json& row : table.at("gpus")) {
     for (const auto& [gpu, file] : kAll) {

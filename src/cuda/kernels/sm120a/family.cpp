@@ -7,6 +7,7 @@
 #include "core/problem.hpp"
 #include "cuda/kernels/sm120a/choice.hpp"
 #include "cuda/kernels/sm120a/launch.hpp"
+#include "cuda/machine/gpus.hpp"
 
 namespace dualgemm::cuda::sm120a {
 namespace {
@@ -72,6 +73,16 @@ Expected<FamilyLaunches> launches(const LaunchInputs& in) {
       {in.problem, in.buffers, *instance, shape.stages, shape.ctas, in.workspace, in.prepared})};
 }
 
+// The interval is that of ptxsim's clock for these GPUs, in parts of its time: where 90 % of draws of
+// its parameters lie (docs/kernels/sm120a.md).
+std::optional<PredictedTime> predicted(const Plan& plan, const DeviceCaps& caps) {
+  const Instance* const instance = instance_of(plan.shape);
+  if (instance == nullptr || machine::find(caps.compute_capability, caps.num_sms) == nullptr)
+    return std::nullopt;
+  const double us = modelled_us(plan.problem, instance->config, caps);
+  return PredictedTime{us, 0.65 * us, 1.5 * us};
+}
+
 }  // namespace
 
 constinit const KernelFamily kFamily{.id = KernelId::kSm120a,
@@ -82,6 +93,7 @@ constinit const KernelFamily kFamily{.id = KernelId::kSm120a,
                                      .fastest = fastest,
                                      .deal_out = deal_out,
                                      .workspace_bytes = plan_workspace,
-                                     .launches = launches};
+                                     .launches = launches,
+                                     .predicted = predicted};
 
 }  // namespace dualgemm::cuda::sm120a
