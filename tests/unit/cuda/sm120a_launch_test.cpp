@@ -116,7 +116,6 @@ TEST(Sm120aPlan, WhoTakesWhat) {
     EXPECT_EQ(isa(p, {.unaligned = true}), Isa::kSm120a);
     EXPECT_EQ(isa(p, {.prepared = true}), Isa::kSm120a);
     EXPECT_EQ(isa(p, {.isa = Isa::kSm80}), Isa::kSm80);
-    EXPECT_EQ(isa(p, {.strategy = StrategyId::kFusedSequential}), Isa::kSm80);
     EXPECT_EQ(isa(p, {.strategy = StrategyId::kFusedEpilogue}), Isa::kSm80);
     EXPECT_EQ(isa(p, {.strategy = StrategyId::kTwoPass}), Isa::kSm80);
     p.batch_invariant = true;
