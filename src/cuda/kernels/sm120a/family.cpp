@@ -73,8 +73,8 @@ Expected<FamilyLaunches> launches(const LaunchInputs& in) {
       {in.problem, in.buffers, *instance, shape.stages, shape.ctas, in.workspace, in.prepared})};
 }
 
-// The interval is that of ptxsim's clock for these GPUs, in parts of its time: where 90 % of draws of
-// its parameters lie (docs/kernels/sm120a.md).
+// The interval is that of ptxsim's clock for these GPUs, in parts of its time: where 90 % of draws
+// of its parameters lie (docs/kernels/sm120a.md).
 std::optional<PredictedTime> predicted(const Plan& plan, const DeviceCaps& caps) {
   const Instance* const instance = instance_of(plan.shape);
   if (instance == nullptr || machine::find(caps.compute_capability, caps.num_sms) == nullptr)
