@@ -1,7 +1,7 @@
 // The block-scaled mma.sync alone, as src/cuda/ptx/mma_nvf4.cuh writes it: which lane's registers
 // hold which codes, and whose scales count for each thread-id, against products that are computed
-// here from the tables of the PTX ISA ("Matrix Fragments for mma.m16n8k64 with .e2m1 type", "Block
-// Scaling for mma.sync"). Scales of lanes that are not selected are NaN.
+// here. support/nvf4_fragments.hpp has the places, tests/cutlass compares them with CuTe's. Scales
+// of lanes that are not selected are NaN.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -9,6 +9,7 @@
 
 #include "dualgemm/formats.hpp"
 #include "kernels/simulation/simulation.hpp"
+#include "support/nvf4_fragments.hpp"
 
 namespace dualgemm::test {
 namespace {
@@ -43,28 +44,32 @@ float product(const Operands& o, int row, int col) {
   return static_cast<float>(sum);
 }
 
-uint32_t word_of(const uint8_t* codes) {
-  uint32_t word = 0;
-  for (int i = 0; i < 8; ++i) word |= uint32_t{codes[i]} << (4 * i);
-  return word;
-}
 uint32_t word_of_scales(const uint8_t (&scales)[kBlocks]) {
   uint32_t word = 0;
   for (int i = 0; i < kBlocks; ++i) word |= uint32_t{scales[i]} << (8 * i);
   return word;
 }
 
-// What each lane has: a[4], b[2], sfa, sfb.
-constexpr int kWords = 8;
+// What each lane has, eight words: a[4], b[2], sfa, sfb.
 std::vector<uint32_t> registers_of(const Operands& o, int pair_a, int lane_b) {
   constexpr uint32_t kNan = 0x7F7F7F7F;
   std::vector<uint32_t> all;
   for (int lane = 0; lane < 32; ++lane) {
-    const int g = lane / 4, t = lane % 4;
-    for (int j = 0; j < 4; ++j) all.push_back(word_of(&o.a[g + 8 * (j % 2)][32 * (j / 2) + 8 * t]));
-    for (int j = 0; j < 2; ++j) all.push_back(word_of(&o.b[g][32 * j + 8 * t]));
-    all.push_back(t / 2 == pair_a ? word_of_scales(o.sfa[g + 8 * (t % 2)]) : kNan);
-    all.push_back(t == lane_b ? word_of_scales(o.sfb[g]) : kNan);
+    const auto add = [&](const auto& rows, int registers, Place (*place)(int, int, int)) {
+      for (int j = 0; j < registers; ++j) {
+        uint32_t word = 0;
+        for (int i = 0; i < 8; ++i) {
+          const Place at = place(lane, j, i);
+          word |= uint32_t{rows[at.row][at.k]} << (4 * i);
+        }
+        all.push_back(word);
+      }
+    };
+    add(o.a, 4, place_in_a);
+    add(o.b, 2, place_in_b);
+    const int in_quad = lane % 4;
+    all.push_back(in_quad / 2 == pair_a ? word_of_scales(o.sfa[row_of_sfa(lane)]) : kNan);
+    all.push_back(in_quad == lane_b ? word_of_scales(o.sfb[col_of_sfb(lane)]) : kNan);
   }
   return all;
 }
