@@ -1,9 +1,10 @@
 # CUDA is optional. DUALGEMM_CUDA=AUTO takes it when nvcc is found, ON demands it, OFF leaves it alone.
 # The library holds machine code for these GPUs, and PTX for those that are not named. 100f is the family of B200 and B300:
-# one machine code for both, with the registers of 100a (nvcc 13.0, every kernel).
-set(DUALGEMM_CUDA_ARCHITECTURES 80 90a 100f 120a CACHE STRING "GPUs whose machine code is compiled: 80 90a ...")
+# one machine code for both, with the registers of 100a (nvcc 13.0, every kernel); 120f that of RTX 50 and DGX Spark.
+set(DUALGEMM_CUDA_ARCHITECTURES 80 90a 100f 120f CACHE STRING "GPUs whose machine code is compiled: 80 90a ...")
 list(TRANSFORM DUALGEMM_CUDA_ARCHITECTURES REPLACE "-(real|virtual)$" "")  # as CMake spells them
 list(TRANSFORM DUALGEMM_CUDA_ARCHITECTURES REPLACE "^10[03]a$" "100f")  # members of the family
+list(TRANSFORM DUALGEMM_CUDA_ARCHITECTURES REPLACE "^12[01]a$" "120f")
 list(REMOVE_DUPLICATES DUALGEMM_CUDA_ARCHITECTURES)
 
 macro(dualgemm_find_cuda)

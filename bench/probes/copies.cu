@@ -10,8 +10,8 @@ constexpr int kAlignment = 1024;  // of a 128-byte swizzle atom
 
 template <int kStages>
 struct CopySmem {
-  alignas(kAlignment) uint8_t stages[kStages][kStageBytes];
   ptx::Barrier full[kStages];
+  alignas(kAlignment) uint8_t stages[kStages][kStageBytes];  // of which the last may be missing
 };
 template <int kStages>
 constexpr uint32_t kSmemBytes = sizeof(CopySmem<kStages>) + kAlignment;
@@ -96,7 +96,7 @@ cuda::KernelLaunch copy_launch(const CopyParams& params, uint32_t ctas) {
       .kernel = {"copies", "probe_copies", reinterpret_cast<const void*>(&probe_copies)},
       .ctas = ctas,
       .threads = 32,
-      .dynamic_smem_bytes = kSmemBytes<kMostStages>};
+      .dynamic_smem_bytes = kSmemBytes<kMostStages> - (kMostStages - params.stages) * kStageBytes};
   launch.set_params(params);
   return launch;
 }

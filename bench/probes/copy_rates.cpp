@@ -34,7 +34,9 @@ Expected<std::vector<Reading>> probe_copy_rates(const ProbeSettings& settings) {
                                                              : settings.caps.num_sms);
     for (const uint32_t stages : kStages) {
       const CopyParams params{matrix->map, copies, stages, matrix->blocks, matrix->columns};
-      const auto seconds = seconds_in_graph(copy_launch(params, ctas), 1, settings.brief ? 1 : 5);
+      const auto launch = copy_launch(params, ctas);
+      if (launch.dynamic_smem_bytes > smem_of_cta(settings.caps)) continue;
+      const auto seconds = seconds_in_graph(launch, 1, settings.brief ? 1 : 5);
       if (!seconds) return seconds.status();
       readings.push_back(
           {fmt::format("{}, {} KiB in flight an SM", rate.name, stages * kStageBytes >> 10),

@@ -29,13 +29,15 @@ Expected<std::vector<Reading>> probe_launch_period(const ProbeSettings& settings
   const int calls = settings.brief ? 2 : 100, rounds = settings.brief ? 1 : 15;
   const uint32_t ctas = settings.brief ? 2 : std::min<uint32_t>(kCtas, settings.caps.num_sms);
   const auto& lengths = settings.brief ? kFewClocks : kClocks;
+  const auto smem =
+      static_cast<uint32_t>(std::min<int64_t>(kSmemBytes, smem_of_cta(settings.caps)));
   std::vector<Reading> readings;
   for (const Way& way : kWays) {
     std::array<double, 2> period{};
     for (size_t i = 0; i < lengths.size(); ++i) {
       SpinParams spin{};
       spin.clocks = lengths[i];
-      const cuda::KernelLaunch launch = spin_launch(spin, ctas, kThreads, kSmemBytes, way.overlaps);
+      const cuda::KernelLaunch launch = spin_launch(spin, ctas, kThreads, smem, way.overlaps);
       const auto seconds = way.graph ? seconds_in_graph(launch, calls, rounds)
                                      : seconds_in_stream(launch, calls, rounds);
       if (!seconds) return seconds.status();

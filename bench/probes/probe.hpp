@@ -22,6 +22,9 @@ struct ProbeSettings {
   bool brief = false;  // few CTAs and rounds: whether it runs at all; the numbers say nothing
 };
 
+// Bytes of shared memory that one CTA can have: what an SM has, less what each CTA takes besides.
+inline int64_t smem_of_cta(const DeviceCaps& caps) { return caps.l1d_bytes - 1024; }
+
 struct Probe {
   const char* name;
   const char* question;

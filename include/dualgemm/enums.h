@@ -98,7 +98,8 @@
   X(kSm100a, DUALGEMM_ISA_SM100A, 5, "sm100a", "CUDA: tcgen05 of B200 and B300") \
   X(kSm90a, DUALGEMM_ISA_SM90A, 6, "sm90a", "CUDA: wgmma of H100 and H200") \
   X(kSm80, DUALGEMM_ISA_SM80, 7, "sm80", "CUDA: any GPU of compute capability 8.0 or later; cuBLASLt") \
-  X(kAvx512Bf16, DUALGEMM_ISA_AVX512_BF16, 8, "avx512_bf16", "x86-64 with AVX-512, VNNI and BF16")
+  X(kAvx512Bf16, DUALGEMM_ISA_AVX512_BF16, 8, "avx512_bf16", "x86-64 with AVX-512, VNNI and BF16") \
+  X(kSm120a, DUALGEMM_ISA_SM120A, 9, "sm120a", "CUDA: block-scaled mma.sync of RTX 50 and DGX Spark")
 
 /* Which loop nest the CPU backend runs, chosen from m: Regime. */
 #define DUALGEMM_REGIME_TABLE(X) \
@@ -125,7 +126,8 @@
   X(kGpuE4M3, DUALGEMM_PREPARED_GPU_E4M3, 7, "gpu_e4m3", "any GPU: E4M3 with a scale per row") \
   X(kGpuNvfp4, DUALGEMM_PREPARED_GPU_NVFP4, 8, "gpu_nvfp4", "any GPU: NVFP4 with swizzled scales") \
   X(kSm100a, DUALGEMM_PREPARED_SM100A, 9, "sm100a", "B200, B300: NVFP4 in the order of the tensor core") \
-  X(kGpuInterleaved, DUALGEMM_PREPARED_GPU_INTERLEAVED, 10, "gpu_interleaved", "any GPU: NVFP4, 128 rows of Gate and Up by turns")
+  X(kGpuInterleaved, DUALGEMM_PREPARED_GPU_INTERLEAVED, 10, "gpu_interleaved", "any GPU: NVFP4, 128 rows of Gate and Up by turns") \
+  X(kSm120a, DUALGEMM_PREPARED_SM120A, 11, "sm120a", "RTX 50, DGX Spark: NVFP4 as stages hold it, a NVFP4")
 
 /* Whether Gate and Up have a bias, and its type: BiasType. */
 #define DUALGEMM_BIAS_TABLE(X) \

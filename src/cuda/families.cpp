@@ -10,6 +10,7 @@
 #include "cuda/kernels/sm100a_pair/groups/family.hpp"
 #include "cuda/kernels/sm100a_skinny/family.hpp"
 #include "cuda/kernels/sm100a_w4a16/family.hpp"
+#include "cuda/kernels/sm120a/family.hpp"
 #include "cuda/kernels/sm80/family.hpp"
 #include "cuda/kernels/sm90a/family.hpp"
 #include "cuda/kernels/sm90a_skinny/family.hpp"
@@ -31,7 +32,8 @@ constexpr std::array kFamilies{&sm80::kFamily,
                                &sm100a_pair_groups::kFamily,
                                &sm100a_w4a16::kFamily,
                                &sm100a_w4a16::kPersistentFamily,
-                               &sm100a_w4a16::kGroupsFamily};
+                               &sm100a_w4a16::kGroupsFamily,
+                               &sm120a::kFamily};
 
 struct FamilyChoice {
   const KernelFamily* family;
@@ -72,6 +74,13 @@ const KernelFamily* find_family(KernelId id, Isa isa) {
     if (family->id == id && family->isa == isa) return family;
   }
   return nullptr;
+}
+
+std::optional<PredictedTime> predicted_time(const Plan& plan, const DeviceCaps& caps) {
+  if (plan.strategy != StrategyId::kFused) return std::nullopt;
+  const KernelFamily* const family = find_family(plan.kernel_id, plan.isa);
+  if (family == nullptr || family->predicted == nullptr) return std::nullopt;
+  return family->predicted(plan, caps);
 }
 
 Status choose_family(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints) {

@@ -26,7 +26,8 @@
   X(kSm100aSkinnyGroups, "skinny")               \
   X(kSm100aW4a16, "w4a16")                       \
   X(kSm100aW4a16Persistent, "w4a16persistent")   \
-  X(kSm100aW4a16Groups, "w4a16")
+  X(kSm100aW4a16Groups, "w4a16")                 \
+  X(kSm120a, "mmanvf4")
 
 namespace dualgemm {
 

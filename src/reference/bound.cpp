@@ -152,6 +152,7 @@ Accumulation accumulation_of(const Problem& problem, Isa isa) noexcept {
     case Isa::kSm80:
       return Accumulation::kAnyOrder;
     case Isa::kSm100a:
+    case Isa::kSm120a:
       return nvfp4 ? Accumulation::kTensorCoreStep : Accumulation::kAnyOrder;
     case Isa::kAmxBf16:
     case Isa::kAvx512Bf16:

@@ -5,9 +5,9 @@ if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND)
   set(substitutes "")
   foreach(kernel convert_scales dequantize_tensor dual_gemm_sm100a dual_gemm_sm100a_pair dual_gemm_sm100a_pair_groups
       dual_gemm_sm100a_pair_persistent dual_gemm_sm100a_pair_prepared dual_gemm_sm100a_skinny dual_gemm_sm100a_skinny_groups
-      dual_gemm_sm100a_skinny_prepared dual_gemm_sm100a_w4a16 dual_gemm_sm100a_w4a16_groups dual_gemm_sm80
+      dual_gemm_sm100a_skinny_prepared dual_gemm_sm100a_w4a16 dual_gemm_sm100a_w4a16_groups dual_gemm_sm120a dual_gemm_sm80 dual_gemm_sm80_prepared
       dual_gemm_sm90a dual_gemm_sm90a_groups dual_gemm_sm90a_sequential dual_gemm_sm90a_skinny dual_gemm_sm90a_skinny_groups dual_gemm_sm90a_skinny_many
-      group_tiles pack_weights_sm100a pack_weights prepare_sm90a quantize quantize_rows repack)
+      group_tiles pack_weights_sm100a pack_weights_sm120a pack_weights prepare_sm90a quantize quantize_rows repack)
     list(APPEND substitutes --ptx ${PROJECT_BINARY_DIR}/ptx/${kernel}.ptx)
   endforeach()
   add_test(NAME ptxsim_exec.dualgemm_w4a16_b200
@@ -43,7 +43,15 @@ if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND)
     set_tests_properties(ptxsim_exec.dualgemm_pairs_b200_${name} PROPERTIES LABELS ptxsim_exec
       TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
   endforeach()
-  foreach(device b200 h200 rtx5090)
+  foreach(way "e2m1;--prepared" "e2m1;--scale-layout;swizzled_128x4;--d-type;e2m1" "bf16;--prepared")
+    string(REGEX REPLACE "[;-]" "" name "${way}")
+    add_test(NAME ptxsim_exec.dualgemm_rtx5090_${name}
+      COMMAND ptxsim exec --device rtx5090 ${substitutes} -- $<TARGET_FILE:dualgemm_cli> verify --device cuda
+        -m 1,40,300 -n 144 -k 272 -l 1,2 --strategies fused --a-type ${way})
+    set_tests_properties(ptxsim_exec.dualgemm_rtx5090_${name} PROPERTIES LABELS ptxsim_exec
+      TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
+  endforeach()
+  foreach(device b200 h200 rtx5090 gb10)
     set(rows 16,40)
     if(device STREQUAL "b200")
       set(rows 16,40,150)  # a pair of CTAs has more than 128
@@ -117,6 +125,17 @@ if(TARGET bench_probes)
   add_test(NAME ptxsim_exec.blackwell_day COMMAND ${PROJECT_SOURCE_DIR}/scripts/blackwell_day --brief
     --out ${CMAKE_CURRENT_BINARY_DIR}/blackwell_day --programs $<TARGET_FILE_DIR:bench_probes> --through "${through}")
   set_tests_properties(ptxsim_exec.blackwell_day PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT} COST 100)
+  # The same for an RTX 50, which any other GPU refuses.
+  string(JOIN " " through $<TARGET_FILE:ptxsim> exec --device rtx5090 ${substitutes} --)
+  add_test(NAME ptxsim_exec.rtx50_day COMMAND ${PROJECT_SOURCE_DIR}/scripts/rtx50_day --brief
+    --out ${CMAKE_CURRENT_BINARY_DIR}/rtx50_day --programs $<TARGET_FILE_DIR:bench_probes> --through "${through}")
+  string(JOIN " " through $<TARGET_FILE:ptxsim> exec --device h200 --)
+  add_test(NAME ptxsim_exec.rtx50_day_refused COMMAND ${PROJECT_SOURCE_DIR}/scripts/rtx50_day --brief
+    --out ${CMAKE_CURRENT_BINARY_DIR}/rtx50_day_refused --programs $<TARGET_FILE_DIR:bench_probes> --through "${through}")
+  set_tests_properties(ptxsim_exec.rtx50_day ptxsim_exec.rtx50_day_refused PROPERTIES LABELS ptxsim_exec
+    TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
+  set_tests_properties(ptxsim_exec.rtx50_day_refused PROPERTIES
+    PASS_REGULAR_EXPRESSION "device: NVIDIA H200; needs compute capability 12.0 or 12.1")
   foreach(device b200 h200)
     add_test(NAME ptxsim_exec.bench_probes_${device}
       COMMAND ptxsim exec --strict --device ${device} -- $<TARGET_FILE:bench_probes> --brief)

@@ -7,6 +7,7 @@
 #endif
 
 #if DUALGEMM_HAS_CUDA
+#include "cuda/families.hpp"
 #include "cuda/kernels/common/device_peaks.hpp"
 #include "cuda/runtime/device.hpp"
 #include "cuda/runtime/device_memory.hpp"
@@ -125,11 +126,18 @@ Expected<DevicePeaks> measure_device_peaks() {
 
 std::vector<Isa> isas_of_gpu(int compute_capability) { return cuda::isas_of(compute_capability); }
 
+PredictedTime predicted_time(const Plan& plan, const DeviceCaps& caps) {
+  const auto time = cuda::predicted_time(plan, caps);
+  return time ? PredictedTime{time->us, time->low, time->high} : PredictedTime{};
+}
+
 #else
 
 struct DeviceRun::State {};
 
 std::vector<Isa> isas_of_gpu(int) { return {}; }
+
+PredictedTime predicted_time(const Plan&, const DeviceCaps&) { return {}; }
 
 Expected<DevicePeaks> measure_device_peaks() { return api::not_in_this_build(); }
 

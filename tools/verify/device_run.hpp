@@ -18,6 +18,13 @@ Expected<DevicePeaks> measure_device_peaks();
 // The instruction sets of a GPU of this compute capability (10 * major + minor); none without CUDA.
 std::vector<Isa> isas_of_gpu(int compute_capability);
 
+// What a plan should take on a described GPU, in microseconds, and where nine of ten times should
+// lie; 0: no model knows its kernel, or the GPU. No measurement.
+struct PredictedTime {
+  double us = 0, low = 0, high = 0;
+};
+PredictedTime predicted_time(const Plan& plan, const DeviceCaps& caps);
+
 class DeviceRun {
  public:
   DeviceRun() noexcept;

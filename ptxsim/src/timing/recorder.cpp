@@ -47,6 +47,7 @@ void Recorder::executed(const Execution& x, const Insn& insn, bool blocked) {
   if (macs != macs_ && !asynchronous_macs_) {
     const double done = static_cast<double>(macs - macs_) * cost.operand_bits / 16;
     w.mma_sync_macs += done;
+    out_.is_narrow |= cost.operand_bits == 4;
     w.more.add(Latency::kMmaSync, done / kMacsOfMmaSync);
   }
   macs_ = macs;

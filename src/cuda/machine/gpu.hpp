@@ -8,7 +8,7 @@
 
 namespace dualgemm::cuda::machine {
 
-enum class Kind { kDataSheet, kMeasured, kFitted, kAssumed };
+enum class Kind { kDataSheet, kPublished, kMeasured, kDerived, kFitted, kAssumed };
 
 struct Number {
   double value;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "cuda/ptx/mbarrier.cuh"
 #include "cuda/ptx/shared_address.cuh"
 
 namespace dualgemm::cuda::ptx {
@@ -40,9 +41,33 @@ DUALGEMM_DEVICE void cp_async_8(void* to, const void* from, uint32_t bytes) {
                : "memory");
 }
 
+// The same three to an address as an operand.
+DUALGEMM_DEVICE void cp_async_16(uint32_t to, const void* from, uint32_t bytes) {
+  asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
+               "r"(bytes)
+               : "memory");
+}
+DUALGEMM_DEVICE void cp_async_8(uint32_t to, const void* from, uint32_t bytes) {
+  asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 8, %2;" ::"r"(to), "l"(from),
+               "r"(bytes)
+               : "memory");
+}
+DUALGEMM_DEVICE void cp_async_4(uint32_t to, const void* from, uint32_t bytes) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes)
+               : "memory");
+}
+
 // cp.async.commit_group;      PTX ISA 7.0, sm_80: this thread's copies since the last one
 DUALGEMM_DEVICE void cp_async_commit_group() {
   asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+// cp.async.mbarrier.arrive.noinc.shared::cta.b64 [bar];      PTX ISA 7.0, sm_80,
+// "cp.async.mbarrier.arrive": one of the arrivals that the barrier counts on, once all copies that
+// this thread has started are complete. What the thread stored itself is not ordered by it.
+DUALGEMM_DEVICE void cp_async_mbarrier_arrive(Barrier* bar) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(bar))
+               : "memory");
 }
 
 // cp.async.wait_group kPending;      PTX ISA 7.0, sm_80: all but the youngest kPending groups are
@@ -51,5 +76,8 @@ template <int kPending>
 DUALGEMM_DEVICE void cp_async_wait_group() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 }
+
+// cp.async.wait_all;      PTX ISA 7.0, sm_80: all copies of this thread are complete
+DUALGEMM_DEVICE void cp_async_wait_all() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 }  // namespace dualgemm::cuda::ptx

@@ -27,3 +27,13 @@
 #else
 #define DUALGEMM_TARGET_SM90 0
 #endif
+
+// 1 in images for sm_120a, sm_121a and the family target sm_120f: the block-scaled mma.sync is
+// legal in no other (PTX ISA 8.8, "mma", target notes).
+#if defined(__CUDA_ARCH_FEAT_SM120_ALL) || defined(__CUDA_ARCH_FEAT_SM121_ALL) ||       \
+    (defined(__CUDA_ARCH_FAMILY_SPECIFIC__) && __CUDA_ARCH_FAMILY_SPECIFIC__ >= 1200 && \
+     __CUDA_ARCH_FAMILY_SPECIFIC__ < 1300)
+#define DUALGEMM_TARGET_SM120 1
+#else
+#define DUALGEMM_TARGET_SM120 0
+#endif

@@ -1,5 +1,5 @@
-// Prepared weights of the Hopper (sm_80's, too) and the Blackwell kernels, packed in the
-// interpreter by the kernels that do it.
+// Prepared weights of the Hopper (sm_80's, too), the Blackwell and the sm_120a kernels, packed in
+// the interpreter by the kernels that do it.
 #pragma once
 
 #include "kernels/simulation/simulation.hpp"
@@ -10,7 +10,7 @@ class PackedInSimulation {
  public:
   static constexpr const char* kName = "prepared weights";  // of the memory
 
-  enum class Format { kSm90a, kSm100a };
+  enum class Format { kSm90a, kSm100a, kSm120a };
 
   ::testing::AssertionResult pack(const RandomCase& data, Simulation& simulation,
                                   const ptxsim::Options& options, Format format = Format::kSm90a);

@@ -70,9 +70,9 @@ TEST_F(PreparedRefusal, AnotherDescriptor) {
   EXPECT_EQ(answer([](PreparedView& v) { v.descriptor.version = 2; }),
             "prepared: cpu_panels version 2; this library knows version 1");
   EXPECT_EQ(answer([](PreparedView& v) { v.descriptor = {}; }),
-            "prepared: format 0; this library knows 1 .. 10");
+            "prepared: format 0; this library knows 1 .. 11");
   EXPECT_EQ(answer([](PreparedView& v) { v.descriptor.format = static_cast<PreparedFormat>(99); }),
-            "prepared: format 99; this library knows 1 .. 10");
+            "prepared: format 99; this library knows 1 .. 11");
   EXPECT_EQ(answer([](PreparedView& v) { v.descriptor.columns = 40; }),
             "prepared: cpu_panels version 1, n 20, k 64, l 2, cut from 40 rows" + rule);
   for (const auto member : {&PreparedDescriptor::expert_bytes, &PreparedDescriptor::bytes,
@@ -287,7 +287,7 @@ TEST_F(PreparedRefusal, Borrow) {
   wrong.bytes -= 1;
   EXPECT_EQ(PreparedWeights::borrow(wrong).status().argument(), "prepared");
   EXPECT_EQ(PreparedWeights::borrow({}).status().message(),
-            "prepared: format 0; this library knows 1 .. 10");
+            "prepared: format 0; this library knows 1 .. 11");
   EXPECT_EQ(PreparedWeights().view(), PreparedView());
 }
 

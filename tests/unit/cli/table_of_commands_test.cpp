@@ -204,13 +204,23 @@ TEST_F(TableOfCommands, PlansForGpusThatAreNotThere) {
   }
   const std::pair<const char*, const char*> expected[] = {
       {"b200", "sm100a"}, {"sm_100a", "sm100a"}, {"b300", "sm100a"}, {"h200", "sm90a"},
-      {"h100", "sm90a"},  {"rtx4090", "sm80"},   {"a100", "sm80"}};
+      {"h100", "sm90a"},  {"rtx4090", "sm80"},   {"a100", "sm80"},   {"rtx5090", "sm120a"},
+      {"gb10", "sm120a"}, {"l40s", "sm80"},      {"rtx3090", "sm80"}};
   for (const auto& [device, isa] : expected) {
     const json plan = table_of(plan_for(device));
     EXPECT_EQ(plan["isa"], isa) << device;
     EXPECT_EQ(plan["device"], "cuda");
     EXPECT_EQ(plan["for_gpu"], device);
   }
+  for (const char* device : {"rtx5090", "gb10", "a100", "rtx4090", "l40s"}) {
+    const json time = table_of(plan_for(device))["predicted"];
+    ASSERT_TRUE(time.is_object()) << device;
+    EXPECT_GT(time["low_us"], 0.0);
+    EXPECT_LT(time["low_us"], time["us"]);
+    EXPECT_LT(time["us"], time["high_us"]);
+  }
+  EXPECT_TRUE(table_of(plan_for("h200"))["predicted"].is_null());
+  EXPECT_TRUE(table_of(plan_for("rtx3090"))["predicted"].is_null());
   write_text("mine.json", R"({"product": "mine", "compute_capability": 90, "sms": 66})");
   EXPECT_EQ(table_of(plan_for(path("mine.json")))["isa"], "sm90a");
   write_text("old.json", R"({"compute_capability": 75, "sms": 40})");

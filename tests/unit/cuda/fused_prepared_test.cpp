@@ -93,18 +93,24 @@ TEST(FusedPrepared, UpToSixteenRowsAreFew) {
             plan::kernel_name(KernelId::kSm90a));
 }
 
-// One format from sm_80 to sm_90a and on sm_12x: what one GPU prepared another takes.
+// One format from sm_80 to sm_90a, and on sm_12x with an A of 16 bits: what one GPU prepared
+// another takes.
 TEST(FusedPrepared, OtherKernelsTakeHoppers) {
-  const Problem p{.m = 8, .n = 64, .k = 256};
-  const auto hopper = prepared_plan(p, {.strategy = StrategyId::kFused});
+  Problem p{.m = 8, .n = 64, .k = 256};
+  auto hopper = prepared_plan(p, {.strategy = StrategyId::kFused});
   ASSERT_TRUE(hopper.ok()) << hopper.status().message();
-  for (const int capability : {80, 89, 120}) {
+  for (const int capability : {80, 89, 120, 121}) {
+    if (capability == 120) {
+      p.a.type = DataType::kBF16;
+      hopper = prepared_plan(p, {.strategy = StrategyId::kFused});
+    }
     const auto plan = prepared_plan(p, {.strategy = StrategyId::kFused}, capability);
     ASSERT_TRUE(plan.ok()) << plan.status().message();
     EXPECT_EQ(plan->isa, Isa::kSm80);
     EXPECT_EQ(plan->prepared_bytes, hopper->prepared_bytes);
     EXPECT_EQ(*prepared_descriptor(*plan), *prepared_descriptor(*hopper));
   }
+  p.a.type = DataType::kE2M1;
   const auto forced = prepared_plan(p, {.strategy = StrategyId::kFused, .isa = Isa::kSm80});
   ASSERT_TRUE(forced.ok()) << forced.status().message();
   EXPECT_EQ(forced->config(), "cuda_sm80_fused_mma_w8_t8x32x64_s2_f16_prepared");

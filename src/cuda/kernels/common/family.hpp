@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "cuda/runtime/kernel_launch.hpp"
@@ -28,6 +29,12 @@ struct TimedShape {
   double time;
 };
 inline constexpr double kNever = std::numeric_limits<double>::infinity();
+
+// How long a launch should take on a GPU where it was not measured: microseconds, and where a model
+// of the machine expects nine of ten times.
+struct PredictedTime {
+  double us, low, high;
+};
 
 struct LaunchInputs {
   const Plan& plan;
@@ -62,6 +69,8 @@ struct KernelFamily {
   Status (*deal_out)(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints);
   int64_t (*workspace_bytes)(const Plan& plan);
   Expected<FamilyLaunches> (*launches)(const LaunchInputs& in);
+  // none: the GPU is not described. null: there is no model.
+  std::optional<PredictedTime> (*predicted)(const Plan& plan, const DeviceCaps& caps) = nullptr;
 };
 
 // CTAs of a grid at the most: as the constraints say, or one for each SM.

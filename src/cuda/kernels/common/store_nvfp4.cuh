@@ -118,18 +118,25 @@ DUALGEMM_DEVICE OutputRows rows_of_group(const Params& params, const Tile& tile)
                                  : params.m};
 }
 
-// Below the last row, up to the end of its tile: zeros in a block's column. By the warp that has
-// the last row among `first` .. first + count - 1.
+// Below the last row, up to the end of its tile: zeros in a block's column. By the `lanes` lanes
+// that have the last row among `first` .. first + count - 1; this one is number `lane` of them.
 template <class Params>
 DUALGEMM_DEVICE void clear_scales_below(const Params& params, const OutputRows& rows,
-                                        uint32_t first, uint32_t count, uint32_t block) {
+                                        uint32_t first, uint32_t count, uint32_t block,
+                                        uint32_t lane, uint32_t lanes) {
   const uint32_t last = rows.end - 1;
   if (params.nvfp4.scale_ld != 0 || last < first || last - first >= count) return;
   if (block >= params.nvfp4.blocks || rows.padding == kNoPadding) return;
   const uint32_t end = (rows.padding + kTileRows - 1) / kTileRows * kTileRows;
 #pragma unroll 1
-  for (uint32_t row = rows.padding + threadIdx.x % 32; row < end; row += 32)
+  for (uint32_t row = rows.padding + lane; row < end; row += lanes)
     store_scale(params, rows.batch, row, block, 0);
+}
+// By a warp.
+template <class Params>
+DUALGEMM_DEVICE void clear_scales_below(const Params& params, const OutputRows& rows,
+                                        uint32_t first, uint32_t count, uint32_t block) {
+  clear_scales_below(params, rows, first, count, block, threadIdx.x % 32, 32);
 }
 
 // Row `row` of block `block`, of which this lane has columns column_of_lane() and 8 more. The row

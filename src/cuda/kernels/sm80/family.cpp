@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/problem.hpp"
+#include "cuda/kernels/sm80/predicted_time.hpp"
 
 namespace dualgemm::cuda::sm80 {
 namespace {
@@ -84,6 +85,7 @@ constinit const KernelFamily kFamily{.id = KernelId::kSm80,
                                      .fastest = fastest,
                                      .deal_out = nullptr,
                                      .workspace_bytes = plan_workspace,
-                                     .launches = launches};
+                                     .launches = launches,
+                                     .predicted = predicted_time};
 
 }  // namespace dualgemm::cuda::sm80

@@ -8,6 +8,7 @@
 #include "core/int_math.hpp"
 #include "cuda/device/from_problem.hpp"
 #include "cuda/kernels/common/group_tiles.hpp"
+#include "cuda/kernels/common/view_of.hpp"
 #include "cuda/kernels/packed/packed_weights.hpp"
 #include "cuda/kernels/sm80/finish_partials.hpp"
 #include "cuda/kernels/sm80/params.hpp"
@@ -61,32 +62,6 @@ constexpr int64_t kMaxR1Bytes = int64_t{1} << 40;  // far beyond any memory, and
 constexpr int64_t kSectorFloats = 8;               // memory moves 32 bytes
 
 int64_t r1_ld(const Problem& problem) { return core::round_up(problem.n, kSectorFloats); }
-
-OperandView view_of(const core::ResolvedMatrix& matrix, const void* rows, const uint8_t* scales) {
-  OperandView view{};
-  view.rows = static_cast<const uint8_t*>(rows);
-  view.row_bytes = core::bytes_of(matrix.type, matrix.ld);
-  view.batch_bytes = core::bytes_of(matrix.type, matrix.batch_stride);
-  if (matrix.type != DataType::kE2M1) return view;
-  const bool swizzled = matrix.scale_layout == ScaleLayout::kSwizzled128x4;
-  constexpr int64_t kScaleTileBytes = 512;  // 128 rows x 4 scales
-  view.scales = {.bytes = scales,
-                 .ld = swizzled ? ceil_div(matrix.sf_cols, 4) * kScaleTileBytes : matrix.scale_ld,
-                 .batch_bytes = matrix.scale_batch_stride,
-                 .swizzled = swizzled};
-  return view;
-}
-
-// An array whose rows and batches are so many bytes apart has all of them at multiples of `bytes`.
-bool begins_at_multiples_of(int64_t bytes, const uint8_t* first, int64_t row, int64_t batch) {
-  return (static_cast<int64_t>(reinterpret_cast<uintptr_t>(first)) | row | batch) % bytes == 0;
-}
-bool rows_begin_at_multiples_of(int64_t bytes, const OperandView& view) {
-  return begins_at_multiples_of(bytes, view.rows, view.row_bytes, view.batch_bytes);
-}
-bool scales_begin_at_multiples_of(int64_t bytes, const ScaleView& view) {
-  return begins_at_multiples_of(bytes, view.bytes, view.ld, view.batch_bytes);
-}
 
 int64_t tiles_of(const Problem& problem, const Config& config) {
   return ceil_div(problem.m, tile_m_of(config)) * ceil_div(problem.n, tile_n_of(config)) *

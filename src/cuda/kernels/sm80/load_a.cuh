@@ -103,7 +103,7 @@ DUALGEMM_DEVICE void load_blocks(const Params& params, const TileRows<kCfg>& tab
     if (of_row == nullptr || k16 >= params.k16) continue;
     const uint8_t* const from = of_row + k16 * 8;
     blocks.codes[i] = params.a_aligned ? *reinterpret_cast<const uint2*>(from) : load_8_bytes(from);
-    blocks.scales[i] = table.scales[row][scale_place(params.a.scales, k16)];
+    blocks.scales[i] = table.scales[row][params.a.scales.place(k16)];
   }
 }
 

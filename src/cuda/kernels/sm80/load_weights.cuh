@@ -104,8 +104,7 @@ DUALGEMM_DEVICE void copy_scales(const Params& params, const Place& place,
         weight_row<kCfg>(params, matrix, place.col, word / 16, word / 8 % 2, word % 8);
     const uint32_t count = at.row < params.n ? left : 0;
     const ScaleView& view = at.view.scales;
-    const uint8_t* const from =
-        scales_of_row(view, place.batch, count > 0 ? at.row : 0) + scale_place(view, k16);
+    const uint8_t* const from = view.row(place.batch, count > 0 ? at.row : 0) + view.place(k16);
     if (params.scales_aligned) {
       ptx::cp_async_4(to + word * 4, from, count);
     } else {

@@ -9,23 +9,10 @@
 #include "cuda/device/group_tiles.hpp"
 #include "cuda/device/nvfp4_output.hpp"
 #include "cuda/device/row_index.hpp"
+#include "cuda/kernels/common/operand_view.hpp"
 #include "cuda/kernels/packed/packed_unit.hpp"
 
 namespace dualgemm::cuda::sm80 {
-
-// The scales of an operand: one byte for 16 neighbours along k.
-struct ScaleView {
-  const uint8_t* bytes;
-  int64_t ld;  // linear: bytes from row to row; swizzled 128x4: bytes from 128 rows to the next 128
-  int64_t batch_bytes;
-  bool swizzled;
-};
-
-struct OperandView {
-  const uint8_t* rows;  // aligned to one element (codes: to a byte)
-  int64_t row_bytes, batch_bytes;
-  ScaleView scales;  // unused for an A of fp16 or bf16
-};
 
 struct Params {
   OperandView a, gate, up;

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "cuda/device/group_tiles.cuh"
+#include "cuda/kernels/common/tile_index.cuh"
 #include "cuda/kernels/sm80/config.hpp"
 #include "cuda/kernels/sm80/params.hpp"
 #include "cuda/ptx/warp.cuh"
@@ -20,19 +21,6 @@ struct Place {
   uint32_t warp_n, warp_k;
   uint32_t row, quarter;  // lane / 4: of 8; lane % 4: the 16-block of a chunk
 };
-
-// Tiles of D in blocks of kBlockRows of them: what runs at the same time then shares rows and
-// columns, which L2 holds.
-inline constexpr uint32_t kBlockRows = 16;
-struct TileIndex {
-  uint32_t m, n;
-};
-DUALGEMM_DEVICE TileIndex tile_index(uint32_t tile, uint32_t tiles_m, uint32_t tiles_n) {
-  const uint32_t block = tile / (kBlockRows * tiles_n), first = block * kBlockRows;
-  const uint32_t rows = min(kBlockRows, tiles_m - first);
-  const uint32_t inside = tile - first * tiles_n, column = inside / rows;
-  return {first + inside - column * rows, column};
-}
 
 // Thread `thread` of a tile's, tile `tile`, which exists.
 DUALGEMM_DEVICE Place place_of(const Params& params, const TileShape& shape, uint32_t tile,
@@ -71,17 +59,6 @@ DUALGEMM_DEVICE Place place_of_thread(const Params& params, uint32_t tile) {
   return place_of(params, tile_shape_of(kCfg), tile, ptx::thread_index_anew());
 }
 
-// Scale number 0 of row `row` of a batch.
-DUALGEMM_DEVICE const uint8_t* scales_of_row(const ScaleView& view, uint32_t batch, uint32_t row) {
-  const int64_t offset = view.swizzled ? row / 128 * view.ld + row % 32 * 16 + row % 128 / 32 * 4
-                                       : static_cast<int64_t>(row) * view.ld;
-  return view.bytes + batch * view.batch_bytes + offset;
-}
-// From there, scale number k16.
-DUALGEMM_DEVICE uint32_t scale_place(const ScaleView& view, uint32_t k16) {
-  return view.swizzled ? k16 / 4 * 512 + k16 % 4 : k16;
-}
-
 // Where the rows of A of a tile begin, and their scales. In shared memory: made from the index for
 // each stage they would take registers.
 template <Config kCfg>
@@ -103,8 +80,7 @@ DUALGEMM_DEVICE void find_rows(const Params& params, const Place& place, TileRow
                         : nullptr;
     if constexpr (kCfg.a_type == AType::kE2M1) {
       const bool shifted = params.a.scales.swizzled && !indexed && exists;
-      to.scales[i] =
-          scales_of_row(params.a.scales, place.batch, shifted ? row + place.swizzled_shift : of_a);
+      to.scales[i] = params.a.scales.row(place.batch, shifted ? row + place.swizzled_shift : of_a);
     }
   }
 }

@@ -1,0 +1,15 @@
+// How long a launch of fused should take on a GPU where nothing was measured.
+#pragma once
+
+#include <optional>
+
+#include "cuda/kernels/common/family.hpp"
+
+namespace dualgemm::cuda::sm80 {
+
+// From the times of one H100 (docs/kernels/sm80.md, 2026-11-28), which instructions take: as many
+// clocks of an SM here, with this GPU's SMs and clock, or what its memory takes for the weights.
+// none: the GPU is not described in cuda/machine.
+std::optional<PredictedTime> predicted_time(const Plan& plan, const DeviceCaps& caps);
+
+}  // namespace dualgemm::cuda::sm80

@@ -1,0 +1,24 @@
+// NVIDIA GeForce RTX 5090. Nothing here was measured by this project.
+#pragma once
+
+#include "cuda/machine/gpu.hpp"
+
+namespace dualgemm::cuda::machine {
+
+inline constexpr Gpu kRtx5090{
+    .name = "rtx5090",
+    .compute_capability = 120,
+    .sms = {170, Kind::kPublished, "NVIDIA RTX Blackwell GPU Architecture (white paper)"},
+    .l2_bytes = {100'663'296, Kind::kDataSheet, "white paper: 96 MiB"},
+    .memory_bytes = {32e9, Kind::kDataSheet, "data sheet"},
+    .clocks_per_us = {2600, Kind::kPublished,
+                      "Neroued/ninfer, issues 160 and 264: 2004 to 2020 TFLOP/s are 2880; boost "
+                      "clock 2410"},
+    .hbm_bytes_per_us = {1.67e6, Kind::kPublished,
+                         "Neroued/ninfer, issues 160 and 264: a sustained read of 1.6745e6"},
+    .l2_bytes_per_us = {6e6, Kind::kAssumed, "not published"},
+    .ingest_bytes_per_us = {154e3, Kind::kAssumed, "64 B a clock"},
+    .shared_bytes_per_clock = {128, Kind::kAssumed, "32 banks of 4 bytes"},
+};
+
+}  // namespace dualgemm::cuda::machine
