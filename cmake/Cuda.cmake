@@ -6,11 +6,24 @@ list(TRANSFORM DUALGEMM_CUDA_ARCHITECTURES REPLACE "-(real|virtual)$" "")  # as 
 list(TRANSFORM DUALGEMM_CUDA_ARCHITECTURES REPLACE "^10[03]a$" "100f")  # members of the family
 list(REMOVE_DUPLICATES DUALGEMM_CUDA_ARCHITECTURES)
 
+# dualgemm_what_cuda_lacks(<variable>): a sentence, empty where the CUDA part can be built.
+function(dualgemm_what_cuda_lacks variable)
+  set(lacking "")
+  if(NOT DUALGEMM_NVCC)
+    set(lacking "there is no nvcc; needs it in PATH or in /usr/local/cuda/bin")
+  elseif(CMAKE_CROSSCOMPILING)
+    set(lacking "there is no libcudart_static.a for ${CMAKE_SYSTEM_PROCESSOR}")
+  endif()
+  set(${variable} "${lacking}" PARENT_SCOPE)
+endfunction()
+
 macro(dualgemm_find_cuda)
   set(DUALGEMM_CUDA_FOUND FALSE)
+  set(lacking "")
   if(NOT DUALGEMM_CUDA STREQUAL "OFF")
     find_program(DUALGEMM_NVCC nvcc PATHS /usr/local/cuda/bin)
-    if(DUALGEMM_NVCC)
+    dualgemm_what_cuda_lacks(lacking)
+    if(NOT lacking)
       set(CMAKE_CUDA_COMPILER ${DUALGEMM_NVCC})
       set(CMAKE_CUDA_ARCHITECTURES OFF)  # the flags of each source are dualgemm_set_gencode()'s
       set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
@@ -24,10 +37,14 @@ macro(dualgemm_find_cuda)
       find_package(CUDAToolkit REQUIRED)  # here, so that every directory sees its targets
       set(DUALGEMM_CUDA_FOUND TRUE)
     elseif(DUALGEMM_CUDA STREQUAL "ON")
-      message(FATAL_ERROR "DUALGEMM_CUDA: ON, but there is no nvcc; needs it in PATH or in /usr/local/cuda/bin")
+      message(FATAL_ERROR "DUALGEMM_CUDA: ON, but ${lacking}")
     endif()
   endif()
-  message(STATUS "CUDA part: ${DUALGEMM_CUDA_FOUND}")
+  if(lacking)
+    message(STATUS "CUDA part: no; ${lacking}")
+  else()
+    message(STATUS "CUDA part: ${DUALGEMM_CUDA_FOUND}")
+  endif()
 endmacro()
 
 # dualgemm_portable_gencode(<flags> <codes> <floor>...): for kernels that run on every GPU. What comes before ptxas, half
