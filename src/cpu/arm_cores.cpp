@@ -14,10 +14,9 @@ struct Core {
   const char* name;
 };
 constexpr Core kCores[] = {
-    {0xD03, "Cortex-A53"},   {0xD05, "Cortex-A55"},   {0xD07, "Cortex-A57"},
-    {0xD08, "Cortex-A72"},   {0xD0B, "Cortex-A76"},   {0xD0C, "Neoverse N1"},
-    {0xD40, "Neoverse V1"},  {0xD49, "Neoverse N2"},  {0xD4F, "Neoverse V2"},
-    {0xD84, "Neoverse V3"},  {0xD85, "Cortex-X925"},  {0xD87, "Cortex-A725"},
+    {0xD03, "Cortex-A53"},  {0xD05, "Cortex-A55"},  {0xD07, "Cortex-A57"},  {0xD08, "Cortex-A72"},
+    {0xD0B, "Cortex-A76"},  {0xD0C, "Neoverse N1"}, {0xD40, "Neoverse V1"}, {0xD49, "Neoverse N2"},
+    {0xD4F, "Neoverse V2"}, {0xD84, "Neoverse V3"}, {0xD85, "Cortex-X925"}, {0xD87, "Cortex-A725"},
     {0xD8E, "Neoverse N3"},
 };
 

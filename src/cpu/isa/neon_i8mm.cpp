@@ -106,8 +106,7 @@ inline void multiply_octet(const uint8_t* activation, int height, const uint8_t*
 #pragma GCC unroll 4
     for (int j = 0; j < kOctetPairs; ++j) {
       vst1_f32(c + 2 * i * kCTileN + 2 * j, vget_low_f32(acc[i][j]));
-      if (2 * i + 1 < kRows)
-        vst1_f32(c + (2 * i + 1) * kCTileN + 2 * j, vget_high_f32(acc[i][j]));
+      if (2 * i + 1 < kRows) vst1_f32(c + (2 * i + 1) * kCTileN + 2 * j, vget_high_f32(acc[i][j]));
     }
   }
 }
