@@ -32,8 +32,8 @@ std::string cpu_name() {
   return cores.empty() ? "unknown CPU" : cores;
 }
 
-// Of core 0's cache of that level that holds data, as Linux lists them; 0: not listed. "64K" is how
-// it writes a size.
+// Bytes of core 0's cache of that level that holds data, as Linux lists them; 0: not listed. "64K"
+// is how it writes a size.
 int64_t listed_cache_bytes(int level) {
   for (int index = 0; index < 8; ++index) {
     const std::string folder =
