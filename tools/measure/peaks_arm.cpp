@@ -31,23 +31,27 @@ constexpr Seeds kSeeds;
 #define DUALGEMM_VECTORS                                                                       \
   "v0","v1","v2","v3","v4","v5","v6","v7","v8","v9","v10","v11","v12","v13","v14","v15","v16", \
   "v17","v18","v19","v20","v21","v22","v23","v24","v25","v26","v27","v28","v29","v30","v31","cc"
-// clang-format on
 #define DUALGEMM_FOR_24(LINE) \
   ".irp r,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23\n" LINE "\n.endr\n"
 
-#define DUALGEMM_LOOP(TARGET, NAME, LINE)                                                     \
-  __attribute__((target(TARGET), noinline)) void NAME(int64_t iterations) {                   \
+#if defined(__clang__)
+#define DUALGEMM_TARGET(EXTENSION) __attribute__((target(EXTENSION), noinline))
+#else
+#define DUALGEMM_TARGET(EXTENSION) __attribute__((target("arch=armv8.2-a+" EXTENSION), noinline))
+#endif
+#define DUALGEMM_LOOP(TARGET, NAME, LINE)                                                   \
+  TARGET void NAME(int64_t iterations) {                                \
     __asm__ volatile(DUALGEMM_FOR_24("movi v\\r\\().4s, #0")                                \
                      "ldp q28, q29, [%[bytes]]\nldp q30, q31, [%[floats]]\n"                \
-                     ".p2align 6\n1:\n" DUALGEMM_FOR_24(LINE)                               \
-                     "subs %[n], %[n], #1\nb.ne 1b"                                         \
+                     ".p2align 6\n1:\n" DUALGEMM_FOR_24(LINE) "subs %[n], %[n], #1\nb.ne 1b" \
                      : [n] "+r"(iterations)                                                 \
                      : [bytes] "r"(kSeeds.bytes.data()), [floats] "r"(kSeeds.floats.data()) \
-                     : "memory", DUALGEMM_VECTORS); \
+                     : "memory", DUALGEMM_VECTORS);                                         \
   }
-DUALGEMM_LOOP("arch=armv8.2-a+dotprod", sdot, "sdot v\\r\\().4s, v28.16b, v29.16b")
-DUALGEMM_LOOP("arch=armv8.2-a+i8mm", smmla, "smmla v\\r\\().4s, v28.16b, v29.16b")
-DUALGEMM_LOOP("arch=armv8-a", fmla, "fmla v\\r\\().4s, v30.4s, v31.4s")
+// clang-format on
+DUALGEMM_LOOP(DUALGEMM_TARGET("dotprod"), sdot, "sdot v\\r\\().4s, v28.16b, v29.16b")
+DUALGEMM_LOOP(DUALGEMM_TARGET("i8mm"), smmla, "smmla v\\r\\().4s, v28.16b, v29.16b")
+DUALGEMM_LOOP(__attribute__((noinline)), fmla, "fmla v\\r\\().4s, v30.4s, v31.4s")
 
 #define DUALGEMM_READ(NAME, MORE)                                                                \
   __attribute__((noinline)) void NAME(const char* data, int64_t bytes) {                         \
