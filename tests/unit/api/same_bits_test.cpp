@@ -18,6 +18,7 @@
 #include "dualgemm/dualgemm.hpp"
 #include "dualgemm/experts.hpp"
 #include "dualgemm/quantize.hpp"
+#include "support/activation_rows.hpp"
 #include "support/every_activation.hpp"
 #include "support/factors.hpp"
 #include "support/inputs.hpp"
@@ -55,6 +56,7 @@ struct HashedRow {
   Problem problem;
   Values values = Values::kRandom;
   StrategyId strategy = StrategyId::kAuto;
+  uint64_t seed = 0;  // not of the test's name, nor of the environment
 };
 
 Problem shape(int64_t m, int64_t n, int64_t k, DataType a, DataType d) {
@@ -63,8 +65,8 @@ Problem shape(int64_t m, int64_t n, int64_t k, DataType a, DataType d) {
   p.d.type = d;
   return p;
 }
-Problem with(Problem p, ActivationKind kind) {
-  p.act = activation_of(kind);
+Problem with(Problem p, const Activation& act) {
+  p.act = act;
   return p;
 }
 Problem with(Problem p, BiasType bias) {
@@ -86,16 +88,11 @@ constexpr DataType kE2M1 = DataType::kE2M1, kF16 = DataType::kF16, kBF16 = DataT
 
 std::vector<HashedRow> hashed_rows() {
   const Problem small = shape(6, 48, 272, kE2M1, kF32);
-  return {
-      // Every activation.
-      {0x57ae26fba8769f7du, with(small, ActivationKind::kSilu)},
-      {0x70fea71f34e10803u, with(small, ActivationKind::kClampedSwiglu)},
-      {0xb30507978db5f444u, with(small, ActivationKind::kSwigluOai)},
-      {0x36bb512886bb8e9cu, with(small, ActivationKind::kGeluErf)},
-      {0xc85d42b5743e8454u, with(small, ActivationKind::kGeluTanh)},
-      {0xa982ea3a77c9d8adu, with(small, ActivationKind::kRelu2)},
-      {0x1d548edd7fa4ad22u, with(small, ActivationKind::kSigmoid)},
-      {0x4e9681b7242b85d0u, with(small, ActivationKind::kIdentity)},
+  std::vector<HashedRow> all;
+  for (const ActivationRow& row : activation_rows())
+    all.push_back({row.hash, with(small, activation_of(row.tried.kind))});
+  for (size_t i = 0; i < all.size(); ++i) all[i].seed = 1 + i;
+  const std::vector<HashedRow> others = {
       // Every type of A and of D, from one row to several tiles of rows.
       {0x57f6847ff54e2fc2u, shape(1, 64, 7168, kE2M1, kF16)},
       {0x3a6ad2227724e08du, shape(2, 33, 208, kE2M1, kBF16)},
@@ -127,6 +124,11 @@ std::vector<HashedRow> hashed_rows() {
       {0xc2a0c456d84fd9f0u, small, Values::kRandom, StrategyId::kFp8},
       {0x4bf0d7dda2f09897u, shape(33, 64, 272, kBF16, kF16), Values::kRandom, StrategyId::kFp8},
   };
+  for (size_t i = 0; i < others.size(); ++i) {
+    all.push_back(others[i]);
+    all.back().seed = 9 + i;
+  }
+  return all;
 }
 
 bool holds_nan(const RandomCase& c, std::span<const uint8_t> d) {
@@ -142,7 +144,8 @@ class SameBitsEverywhere : public ::testing::TestWithParam<Isa> {};
 TEST_P(SameBitsEverywhere, Products) {
   int number = 0, compared = 0;
   for (const HashedRow& row : hashed_rows()) {
-    Rng rng(static_cast<uint64_t>(++number));  // not of the test's name, nor of the environment
+    ++number;
+    Rng rng(row.seed);
     RandomCase c(row.problem, rng, row.values);
     fill_numbers(c, rng);
     add_alphas_and_row_scales(c, rng);
