@@ -4,6 +4,8 @@
 # make wheel   the Python package, in dist/; make test-python builds and tests it
 # make test-engines   vLLM's server on a CPU, on this library: docs/engines.md
 # make test-ptxsim-peers   kernels of Triton and CUTLASS in ptxsim: ptxsim/docs/evidence.md
+# make test-aarch64   the library for 64-bit Arm, cross-compiled and tested in qemu-user: docs/arm.md
+# make wheel-aarch64 [CUDA=ON]   the Python package for it, in dist/aarch64/, tested likewise; with the CUDA part
 # make bench   the speed table: ratios to this machine's peaks and to OpenBLAS
 # make check   format, architecture, documents, plain words, Python's rules and types, clang-tidy
 # make format  formats the sources
@@ -18,11 +20,13 @@ FUZZ_SECONDS ?= 120
 STRATEGY := fused
 ARCH := sm_100a
 OUT := build/submission/submission.py
+# For the target wheel-aarch64.
+CUDA := OFF
 packages = build test sanitize bench check
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 configure := cmake --preset default --log-level=WARNING
 
-.PHONY: run test test-cutlass asan tsan wheel test-python test-ptxsim-peers bench check format fuzz build install submission deps clean test-engines
+.PHONY: run test test-cutlass asan tsan wheel test-python test-ptxsim-peers test-aarch64 wheel-aarch64 bench check format fuzz build install submission deps clean test-engines
 
 # Only what it runs: the command and the library in it.
 run: packages := build
@@ -51,6 +55,13 @@ wheel test-python: deps
 	@$(configure)
 	@cmake --build --preset default --target dualgemm dualgemm_checkpoint_shared dualgemm_cli
 	@scripts/$(if $(filter wheel,$@),build_wheel,test_python)
+
+test-aarch64 wheel-aarch64: packages := build python aarch64
+test-aarch64: deps
+	@scripts/test_aarch64
+
+wheel-aarch64: deps
+	@scripts/test_aarch64_wheel $(CUDA)
 
 test-engines: wheel
 	@scripts/test_engines

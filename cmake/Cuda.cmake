@@ -7,28 +7,70 @@ list(TRANSFORM DUALGEMM_CUDA_ARCHITECTURES REPLACE "^10[03]a$" "100f")  # member
 list(TRANSFORM DUALGEMM_CUDA_ARCHITECTURES REPLACE "^12[01]a$" "120f")
 list(REMOVE_DUPLICATES DUALGEMM_CUDA_ARCHITECTURES)
 
+# dualgemm_what_cuda_lacks(<variable>): a sentence, empty where the CUDA part can be built.
+function(dualgemm_what_cuda_lacks variable)
+  set(lacking "")
+  if(NOT DUALGEMM_NVCC)
+    set(lacking "there is no nvcc; needs it in PATH or in /usr/local/cuda/bin")
+  elseif(CMAKE_CROSSCOMPILING AND NOT DUALGEMM_CUDART)
+    set(lacking "there is no libcudart_static.a for ${CMAKE_SYSTEM_PROCESSOR}: scripts/build/get_aarch64_packages cuda")
+  endif()
+  set(${variable} "${lacking}" PARENT_SCOPE)
+endfunction()
+
+# A toolkit has the host code's libraries of its own machine alone; another processor's runtime is found where the toolchain
+# file says, and the machine code of GPUs and the headers are the same. So CMake's own search, which wants the other
+# processor's toolkit, is not asked.
+macro(dualgemm_enable_cuda_of_another_processor)
+  get_filename_component(toolkit ${DUALGEMM_NVCC} REALPATH)
+  get_filename_component(toolkit ${toolkit}/../.. ABSOLUTE)
+  get_filename_component(CUDAToolkit_LIBRARY_DIR ${DUALGEMM_CUDART} DIRECTORY)
+  file(GLOB target RELATIVE ${toolkit}/targets ${toolkit}/targets/*-linux)  # the one that there is
+  set(CMAKE_CUDA_FLAGS "${CMAKE_CUDA_FLAGS} --target-directory=${target} -L${CUDAToolkit_LIBRARY_DIR}")
+  set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
+  enable_language(CUDA)
+  set(CUDAToolkit_INCLUDE_DIRS ${toolkit}/include)
+  find_package(Threads REQUIRED)
+  add_library(CUDA::cudart_static STATIC IMPORTED GLOBAL)
+  set_target_properties(CUDA::cudart_static PROPERTIES IMPORTED_LOCATION ${DUALGEMM_CUDART}
+    INTERFACE_INCLUDE_DIRECTORIES ${CUDAToolkit_INCLUDE_DIRS} INTERFACE_LINK_LIBRARIES "Threads::Threads;dl;rt")
+endmacro()
+
 macro(dualgemm_find_cuda)
   set(DUALGEMM_CUDA_FOUND FALSE)
+  set(lacking "")
   if(NOT DUALGEMM_CUDA STREQUAL "OFF")
     find_program(DUALGEMM_NVCC nvcc PATHS /usr/local/cuda/bin)
-    if(DUALGEMM_NVCC)
+    if(CMAKE_CROSSCOMPILING)
+      find_library(DUALGEMM_CUDART libcudart_static.a)
+    endif()
+    dualgemm_what_cuda_lacks(lacking)
+    if(NOT lacking)
       set(CMAKE_CUDA_COMPILER ${DUALGEMM_NVCC})
       set(CMAKE_CUDA_ARCHITECTURES OFF)  # the flags of each source are dualgemm_set_gencode()'s
       set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
-      enable_language(CUDA)
+      if(CMAKE_CROSSCOMPILING)
+        dualgemm_enable_cuda_of_another_processor()
+      else()
+        enable_language(CUDA)
+        find_package(CUDAToolkit REQUIRED)  # here, so that every directory sees its targets
+      endif()
       if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc has C++20
         set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
         set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
       endif()
       set(CMAKE_CUDA_STANDARD 20)
       set(CMAKE_CUDA_STANDARD_REQUIRED ON)
-      find_package(CUDAToolkit REQUIRED)  # here, so that every directory sees its targets
       set(DUALGEMM_CUDA_FOUND TRUE)
     elseif(DUALGEMM_CUDA STREQUAL "ON")
-      message(FATAL_ERROR "DUALGEMM_CUDA: ON, but there is no nvcc; needs it in PATH or in /usr/local/cuda/bin")
+      message(FATAL_ERROR "DUALGEMM_CUDA: ON, but ${lacking}")
     endif()
   endif()
-  message(STATUS "CUDA part: ${DUALGEMM_CUDA_FOUND}")
+  if(lacking)
+    message(STATUS "CUDA part: FALSE; ${lacking}")
+  else()
+    message(STATUS "CUDA part: ${DUALGEMM_CUDA_FOUND}")
+  endif()
 endmacro()
 
 # dualgemm_portable_gencode(<flags> <codes> <floor>...): for kernels that run on every GPU. What comes before ptxas, half

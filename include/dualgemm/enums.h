@@ -99,7 +99,9 @@
   X(kSm90a, DUALGEMM_ISA_SM90A, 6, "sm90a", "CUDA: wgmma of H100 and H200") \
   X(kSm80, DUALGEMM_ISA_SM80, 7, "sm80", "CUDA: any GPU of compute capability 8.0 or later; cuBLASLt") \
   X(kAvx512Bf16, DUALGEMM_ISA_AVX512_BF16, 8, "avx512_bf16", "x86-64 with AVX-512, VNNI and BF16") \
-  X(kSm120a, DUALGEMM_ISA_SM120A, 9, "sm120a", "CUDA: block-scaled mma.sync of RTX 50 and DGX Spark")
+  X(kSm120a, DUALGEMM_ISA_SM120A, 9, "sm120a", "CUDA: block-scaled mma.sync of RTX 50 and DGX Spark") \
+  X(kNeon, DUALGEMM_ISA_NEON, 10, "neon", "64-bit Arm with dot products of bytes (FEAT_DotProd)") \
+  X(kNeonI8mm, DUALGEMM_ISA_NEON_I8MM, 11, "neon_i8mm", "64-bit Arm with matrix products of bytes too (FEAT_I8MM)")
 
 /* Which loop nest the CPU backend runs, chosen from m: Regime. */
 #define DUALGEMM_REGIME_TABLE(X) \

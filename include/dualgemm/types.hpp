@@ -287,8 +287,7 @@ struct KernelShape {
   int64_t tile_n = 0;  // columns of D per tile: so many of Gate and of Up
   int64_t tile_k = 0;  // elements along k that are decoded at a time (kCuda: that a stage holds)
   int64_t stages = 0;  // kCuda: tiles along k in flight between memory and tensor core
-  // kCuda: warpgroups (wgmma) that take turns with the tiles along k, warps (mma.sync) that divide
-  // k
+  // kCuda: what k is divided between: warpgroups that take turns (wgmma); warps or CTAs (mma.sync)
   int64_t k_warpgroups = 0;
   int64_t ctas = 0;      // kCuda: CTAs of a grid that share the work equally
   int64_t l2_rows = 0;   // kCpu: rows of A whose tiles stay in L2 while panels pass by

@@ -1,6 +1,7 @@
 #include "api/reference_strategy.hpp"
 
 #include "core/scale_padding.hpp"
+#include "cpu/kernel_table.hpp"
 #include "reference/dual_gemm.hpp"
 
 namespace dualgemm::api {
@@ -19,6 +20,9 @@ class ReferenceStrategy final : public Strategy {
   Preparation preparation(const Plan&) const noexcept override { return Preparation::kNone; }
   Status supports(const core::CheckedProblem&, const DeviceCaps&) const override { return {}; }
   Status plan(Plan& plan, const DeviceCaps&) const override {
+    // The others refuse it so: the oracle is no way to compute for another machine unasked.
+    if (cpu::kernel_table(plan.isa) == nullptr)
+      return Status::unsupported("isa", name_of(plan.isa), "not part of this build");
     plan.kernel = "oracle";
     plan.isa = Isa::kScalar;  // whatever was asked for: there is only one oracle
     return {};

@@ -102,7 +102,7 @@ constinit Pool pool;  // no constructor runs, and none of its parts needs a dest
 void pause() noexcept {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
-#endif
+#endif  // Arm's yield: a hint for cores with several threads, of which GCC 12 has no builtin
 }
 
 // Until `ready` or `deadline`; the last answer of `ready`.

@@ -7,9 +7,13 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 #include "core/usable_cores.hpp"
+#include "cpu/arm_cores.hpp"
 #include "cpu/device_caps.hpp"
 
 namespace dualgemm::cpu {
@@ -17,17 +21,38 @@ namespace {
 
 std::string cpu_name() {
   std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
+  std::string all;
+  for (std::string line; std::getline(file, line); all += line + "\n") {
     if (line.rfind("model name", 0) == 0) {
       const size_t begin = line.find_first_not_of(" \t", line.find(':') + 1);
       if (begin != std::string::npos) return line.substr(begin);
     }
   }
-  return "unknown CPU";
+  const std::string cores = arm_core_names(all);
+  return cores.empty() ? "unknown CPU" : cores;
 }
 
-int64_t cache_bytes(int sysconf_name, int64_t otherwise) {
-  const long bytes = sysconf(sysconf_name);
+// Bytes of core 0's cache of that level that holds data, as Linux lists them; 0: not listed. "64K"
+// is how it writes a size.
+int64_t listed_cache_bytes(int level) {
+  for (int index = 0; index < 8; ++index) {
+    const std::string folder =
+        "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
+    int found_level = 0;
+    int64_t kilobytes = 0;
+    std::string type;
+    if (!(std::ifstream(folder + "level") >> found_level)) return 0;
+    std::ifstream(folder + "type") >> type;
+    std::ifstream(folder + "size") >> kilobytes;
+    if (found_level == level && type != "Instruction") return kilobytes << 10;
+  }
+  return 0;
+}
+
+// glibc answers for x86-64 and asks nothing on Arm.
+int64_t cache_bytes(int sysconf_name, int level, int64_t otherwise) {
+  int64_t bytes = sysconf(sysconf_name);
+  if (bytes <= 0) bytes = listed_cache_bytes(level);
   return bytes > 0 ? bytes : otherwise;
 }
 
@@ -60,6 +85,17 @@ std::vector<Isa> detect_isas() {
   isas.push_back(Isa::kScalar);
   return isas;
 }
+#elif defined(__aarch64__)
+// Best first.
+std::vector<Isa> detect_isas() {
+  const bool dot = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+  const bool i8mm = dot && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
+  std::vector<Isa> isas;
+  if (i8mm) isas.push_back(Isa::kNeonI8mm);
+  if (dot) isas.push_back(Isa::kNeon);
+  isas.push_back(Isa::kScalar);
+  return isas;
+}
 #else
 std::vector<Isa> detect_isas() { return {Isa::kScalar}; }
 #endif
@@ -72,9 +108,9 @@ DeviceCaps detect_device_caps() {
   caps.name = cpu_name();
   caps.isas = detect_isas();
   caps.cores = core::usable_cores();
-  caps.l1d_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, caps.l1d_bytes);
-  caps.l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE, caps.l2_bytes);
-  caps.l3_bytes = cache_bytes(_SC_LEVEL3_CACHE_SIZE, caps.l3_bytes);
+  caps.l1d_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 1, caps.l1d_bytes);
+  caps.l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 2, caps.l2_bytes);
+  caps.l3_bytes = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 3, caps.l3_bytes);
   return caps;
 }
 

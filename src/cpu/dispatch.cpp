@@ -19,6 +19,11 @@ const KernelTable* kernel_table(Isa isa) noexcept {
       return &avx512bf16_table();
     case Isa::kAmxBf16:
       return &amx_table();
+#elif defined(__aarch64__)
+    case Isa::kNeon:
+      return &neon_table();
+    case Isa::kNeonI8mm:
+      return &neon_i8mm_table();
 #endif
     default:
       return nullptr;

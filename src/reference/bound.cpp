@@ -162,6 +162,8 @@ Accumulation accumulation_of(const Problem& problem, Isa isa) noexcept {
     case Isa::kScalar:
     case Isa::kAvx2:
     case Isa::kAvx512Vnni:
+    case Isa::kNeon:
+    case Isa::kNeonI8mm:
       break;
   }
   return nvfp4 ? Accumulation::kBlockOrder : Accumulation::kBlockPartial;

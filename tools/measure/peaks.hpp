@@ -27,6 +27,9 @@ struct Peaks {
   double fma_ymm_gflops = 0;   // vfmadd231ps ymm
   double bf16_zmm_gflops = 0;  // vdpbf16ps zmm
   double amx_bf16_gflops = 0;  // tdpbf16ps on full 16 x 32 tiles
+  double sdot_gops = 0;        // Arm: sdot, 16 bytes
+  double smmla_gops = 0;       // Arm: smmla, 2 x 8 by 8 x 2 bytes
+  double fma_neon_gflops = 0;  // Arm: fmla, 4 floats
   double read_gbps =
       0;  // 10^9 bytes/s, best of several streaming reads of a buffer that no cache holds
 };

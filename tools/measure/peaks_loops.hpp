@@ -26,7 +26,8 @@ struct ReadLoop {
 };
 inline constexpr int64_t kReadGranule = 4096;
 
-// What this processor and operating system can run; empty on machines other than x86-64.
+// What this processor and operating system can run; empty on machines other than x86-64 and 64-bit
+// Arm.
 std::span<const ArithmeticLoop> supported_arithmetic_loops();
 std::span<const ReadLoop> supported_read_loops();
 

@@ -241,7 +241,7 @@ std::span<const ReadLoop> supported_read_loops() {
 
 }  // namespace dualgemm::measure
 
-#else
+#elif !defined(__aarch64__)  // peaks_arm.cpp
 
 namespace dualgemm::measure {
 

@@ -9,6 +9,8 @@
 constexpr int kLanes = 16, kTileRows = 8;
 #elif defined(__AVX2__)
 constexpr int kLanes = 8, kTileRows = 4;
+#elif defined(__aarch64__)
+constexpr int kLanes = 4, kTileRows = 4;
 #else
 constexpr int kLanes = 4, kTileRows = 2;
 #endif

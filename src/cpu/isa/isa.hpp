@@ -10,5 +10,7 @@ const KernelTable& avx2_table() noexcept;
 const KernelTable& avx512_table() noexcept;
 const KernelTable& avx512bf16_table() noexcept;
 const KernelTable& amx_table() noexcept;
+const KernelTable& neon_table() noexcept;
+const KernelTable& neon_i8mm_table() noexcept;
 
 }  // namespace dualgemm::cpu

@@ -96,7 +96,22 @@ TEST(Api, PlansForOtherMachinesAreMadeButNotRun) {
   const Problem large{.m = 64, .n = 4096, .k = 4096};
   EXPECT_EQ(make_plan(large, {}, caps)->threads, 64);
 
-  for (const Isa isa : {Isa::kAmxBf16, Isa::kAvx512Bf16, Isa::kAvx512Vnni}) {
+#if defined(__aarch64__)
+  constexpr Isa kOfThisBuild[] = {Isa::kNeonI8mm, Isa::kNeon};
+  constexpr Isa kOfOthers[] = {Isa::kAmxBf16, Isa::kAvx512Bf16, Isa::kAvx512Vnni, Isa::kAvx2};
+#else
+  constexpr Isa kOfThisBuild[] = {Isa::kAmxBf16, Isa::kAvx512Bf16, Isa::kAvx512Vnni, Isa::kAvx2};
+  constexpr Isa kOfOthers[] = {Isa::kNeonI8mm, Isa::kNeon};
+#endif
+  for (const Isa isa : kOfOthers) {  // nor by the oracle, unasked
+    caps.isas = {isa, Isa::kScalar};
+    const auto refused = make_plan(kProblem, {.isa = isa}, caps);
+    ASSERT_FALSE(refused.ok()) << name_of(isa) << " " << name_of(refused->strategy);
+    EXPECT_EQ(refused.status().code(), StatusCode::kUnsupported);
+    EXPECT_EQ(refused.status().argument(), "isa");
+    EXPECT_EQ(make_plan(kProblem, {}, caps)->isa, Isa::kScalar) << "it is left to choose";
+  }
+  for (const Isa isa : kOfThisBuild) {
     const auto& isas = device_caps().isas;
     if (std::find(isas.begin(), isas.end(), isa) != isas.end()) continue;
     caps.isas = {isa, Isa::kScalar};

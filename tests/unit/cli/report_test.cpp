@@ -499,6 +499,9 @@ TEST(BenchLimits, AreThePeaksThatEnterARoofline) {
     EXPECT_TRUE(is_limit(&measure::Peaks::avx2_dot_gops, problem, Isa::kAvx2, from_memory));
     EXPECT_FALSE(is_limit(&measure::Peaks::vnni_zmm_gops, problem, Isa::kAvx2, from_memory));
     EXPECT_FALSE(is_limit(&measure::Peaks::read_gbps, problem, Isa::kScalar, from_memory));
+    EXPECT_TRUE(is_limit(&measure::Peaks::sdot_gops, problem, Isa::kNeon, from_memory));
+    EXPECT_TRUE(is_limit(&measure::Peaks::smmla_gops, problem, Isa::kNeonI8mm, from_memory));
+    EXPECT_FALSE(is_limit(&measure::Peaks::sdot_gops, problem, Isa::kNeonI8mm, from_memory));
   }
 }
 

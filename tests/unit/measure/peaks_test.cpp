@@ -23,6 +23,8 @@ TEST(Peaks, WhatIsMeasuredIsWhatTheMachineSupports) {
 #if defined(__x86_64__)
   EXPECT_EQ(peaks.avx2_block_gops > 0, __builtin_cpu_supports("avx2") != 0);
   EXPECT_EQ(peaks.vnni_zmm_gops > 0, __builtin_cpu_supports("avx512vnni") != 0);
+#elif defined(__aarch64__)
+  EXPECT_GT(peaks.fma_neon_gflops, 0);
 #endif
 }
 

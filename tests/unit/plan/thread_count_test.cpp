@@ -10,7 +10,8 @@ namespace {
 
 using plan::worthwhile_threads;
 
-constexpr Isa kVector[] = {Isa::kAvx2, Isa::kAvx512Vnni, Isa::kAvx512Bf16, Isa::kAmxBf16};
+constexpr Isa kVector[] = {Isa::kAvx2,    Isa::kAvx512Vnni, Isa::kAvx512Bf16,
+                           Isa::kAmxBf16, Isa::kNeon,       Isa::kNeonI8mm};
 
 TEST(ThreadCount, ASmallCallHasOneThread) {
   for (const Isa isa : kVector) {

@@ -259,6 +259,8 @@ TEST(Bound, OrderOfEveryIsa) {
   Problem p{.m = 1, .n = 1, .k = 16};
   EXPECT_EQ(reference::accumulation_of(p, Isa::kScalar), Accumulation::kBlockOrder);
   EXPECT_EQ(reference::accumulation_of(p, Isa::kAvx512Vnni), Accumulation::kBlockOrder);
+  EXPECT_EQ(reference::accumulation_of(p, Isa::kNeon), Accumulation::kBlockOrder);
+  EXPECT_EQ(reference::accumulation_of(p, Isa::kNeonI8mm), Accumulation::kBlockOrder);
   EXPECT_EQ(reference::accumulation_of(p, Isa::kAmxBf16), Accumulation::kAnyOrder);
   EXPECT_EQ(reference::accumulation_of(p, Isa::kAvx512Bf16), Accumulation::kBlockOrder);
   EXPECT_EQ(reference::accumulation_of(p, Isa::kSm100a), Accumulation::kTensorCoreStep);
@@ -268,6 +270,7 @@ TEST(Bound, OrderOfEveryIsa) {
   EXPECT_EQ(reference::accumulation_of(p, Isa::kAvx512Bf16), Accumulation::kBlockPartial);
   p.a.type = DataType::kBF16;
   EXPECT_EQ(reference::accumulation_of(p, Isa::kAvx512Vnni), Accumulation::kBlockPartial);
+  EXPECT_EQ(reference::accumulation_of(p, Isa::kNeonI8mm), Accumulation::kBlockPartial);
   EXPECT_EQ(reference::accumulation_of(p, Isa::kAvx512Bf16), Accumulation::kBlockPairs);
   EXPECT_EQ(reference::accumulation_of(p, Isa::kAmxBf16), Accumulation::kBlockPairs);
   for (const DataType a : {DataType::kE2M1, DataType::kF16}) {

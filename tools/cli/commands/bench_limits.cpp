@@ -42,6 +42,10 @@ double measure::Peaks::*arithmetic_peak(Isa isa, DataType a_type) {
   if (pairs && a_type == DataType::kBF16) return &measure::Peaks::bf16_zmm_gflops;
   if (pairs || isa == Isa::kAvx512Vnni)
     return int8 ? &measure::Peaks::vnni_zmm_gops : &measure::Peaks::fma_zmm_gflops;
+  if (isa == Isa::kNeon || isa == Isa::kNeonI8mm) {
+    if (!int8) return &measure::Peaks::fma_neon_gflops;
+    return isa == Isa::kNeon ? &measure::Peaks::sdot_gops : &measure::Peaks::smmla_gops;
+  }
   return nullptr;
 }
 

@@ -26,6 +26,9 @@ constexpr PeakLine kPeakLines[] = {
     {"fma_ymm_gflops", "fp32 FMA, AVX2", "GFLOP/s", &measure::Peaks::fma_ymm_gflops},
     {"bf16_zmm_gflops", "bf16 pairs, AVX-512", "GFLOP/s", &measure::Peaks::bf16_zmm_gflops},
     {"amx_bf16_gflops", "bf16 tiles, AMX", "GFLOP/s", &measure::Peaks::amx_bf16_gflops},
+    {"sdot_gops", "int8 dot, NEON", "GOP/s", &measure::Peaks::sdot_gops},
+    {"smmla_gops", "int8 matrix, NEON", "GOP/s", &measure::Peaks::smmla_gops},
+    {"fma_neon_gflops", "fp32 FMA, NEON", "GFLOP/s", &measure::Peaks::fma_neon_gflops},
     {"read_gbps", "memory read", "GB/s", &measure::Peaks::read_gbps},
 };
 

@@ -75,6 +75,9 @@ Json peaks_json(const BenchShape& shape) {
           {"fma_ymm_gflops", shape.peaks->fma_ymm_gflops},
           {"bf16_zmm_gflops", shape.peaks->bf16_zmm_gflops},
           {"amx_bf16_gflops", shape.peaks->amx_bf16_gflops},
+          {"sdot_gops", shape.peaks->sdot_gops},
+          {"smmla_gops", shape.peaks->smmla_gops},
+          {"fma_neon_gflops", shape.peaks->fma_neon_gflops},
           {"read_gbps", shape.peaks->read_gbps}};
 }
 

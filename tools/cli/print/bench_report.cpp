@@ -38,7 +38,10 @@ std::string peaks_line(const measure::Peaks& peaks, bool from_memory) {
   add("read", peaks.read_gbps, "GB/s", from_memory);
   add("VNNI dot", peaks.vnni_zmm_gops, "GOP/s");
   add("AVX2 dot", peaks.avx2_dot_gops, "GOP/s");
-  add("fp32 FMA", std::max(peaks.fma_zmm_gflops, peaks.fma_ymm_gflops), "GFLOP/s");
+  add("NEON dot", peaks.sdot_gops, "GOP/s");
+  add("NEON matrix", peaks.smmla_gops, "GOP/s");
+  add("fp32 FMA", std::max({peaks.fma_zmm_gflops, peaks.fma_ymm_gflops, peaks.fma_neon_gflops}),
+      "GFLOP/s");
   add("bf16 pairs", peaks.bf16_zmm_gflops, "GFLOP/s");
   add("AMX bf16", peaks.amx_bf16_gflops, "GFLOP/s");
   return "peaks measured in the same rounds: " + (text.empty() ? "all unknown" : text);

@@ -47,8 +47,7 @@ DUALGEMM_DEVICE void load_unit(const Params& params, const Place& place, const O
       const uint2 codes =
           params.weights_aligned >= 8 ? *reinterpret_cast<const uint2*>(from) : load_8_bytes(from);
       raw.codes[half][0] = codes.x, raw.codes[half][1] = codes.y;
-      raw.scales[half] =
-          at.view.scales.row(place.batch, at.row)[at.view.scales.place(k16)];
+      raw.scales[half] = at.view.scales.row(place.batch, at.row)[at.view.scales.place(k16)];
     }
   }
 }
