@@ -58,7 +58,7 @@ void explain_cuda(Lines out, const Plan& plan) {
                    shape.tile_m, shape.tile_n, shape.tile_n, shape.tile_k);
   }
   if (shape.stages > 0) fmt::format_to(out, ", {} stages", shape.stages);
-  if (shape.k_warpgroups > 1) fmt::format_to(out, ", {} warpgroups along k", shape.k_warpgroups);
+  if (shape.k_warpgroups > 1) fmt::format_to(out, ", k in {} parts", shape.k_warpgroups);
   fmt::format_to(out, "\n");
   fmt::format_to(out, "memory     {} bytes of workspace on the device", plan.workspace_bytes);
   if (plan.prepared) {

@@ -21,6 +21,9 @@ inline constexpr Gpu kA100{
                         "which about 0.65 is reached"},
     .ingest_bytes_per_us = {90e3, Kind::kDerived, "64 B a clk"},
     .shared_bytes_per_clock = {128, Kind::kAssumed, "CUDA programming guide, 32 banks of 4 bytes"},
+    .half_macs_per_us = {135e6, Kind::kDerived,
+                         "NVIDIA A100 Tensor Core GPU Architecture (white paper): 312 TFLOP/s, of "
+                         "which GEMMs reach about 270"},
 };
 
 }  // namespace dualgemm::cuda::machine

@@ -25,6 +25,9 @@ inline constexpr Gpu kB200{
     .shared_bytes_per_clock = {128, Kind::kMeasured,
                                "SemiAnalysisAI/microbench-blackwell and tile-ai/TileSight, "
                                "architecture description of B200"},
+    .half_macs_per_us = {860e6, Kind::kAssumed,
+                         "1.72 PFLOP/s of dense bf16, about what GEMMs of libraries are reported "
+                         "to reach at 1000 W; not measured here"},
 };
 
 }  // namespace dualgemm::cuda::machine

@@ -17,6 +17,7 @@ inline constexpr Gpu kGb10{
     .l2_bytes_per_us = {1.7e6, Kind::kAssumed, "not published"},
     .ingest_bytes_per_us = {155e3, Kind::kAssumed, "64 B a clock"},
     .shared_bytes_per_clock = {128, Kind::kAssumed, "32 banks of 4 bytes"},
+    .half_macs_per_us = {28e6, Kind::kAssumed, "a half of its 4-bit rate's quarter"},
 };
 
 }  // namespace dualgemm::cuda::machine

@@ -26,6 +26,7 @@ struct Gpu {
   Number l2_bytes_per_us;         // likewise
   Number ingest_bytes_per_us;     // delivered to one SM
   Number shared_bytes_per_clock;  // that an SM's tensor core reads operands at
+  Number half_macs_per_us;        // multiplications of 16-bit operands that are kept up, all SMs
 };
 
 }  // namespace dualgemm::cuda::machine

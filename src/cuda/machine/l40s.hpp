@@ -18,6 +18,7 @@ inline constexpr Gpu kL40s{
     .l2_bytes_per_us = {4e6, Kind::kAssumed, "not published"},
     .ingest_bytes_per_us = {161e3, Kind::kAssumed, "64 B a clk"},
     .shared_bytes_per_clock = {128, Kind::kAssumed, "CUDA programming guide, 32 banks of 4 bytes"},
+    .half_macs_per_us = {150e6, Kind::kDerived, "NVIDIA L40S data sheet: 362 TFLOP/s; 350 W"},
 };
 
 }  // namespace dualgemm::cuda::machine

@@ -19,6 +19,9 @@ inline constexpr Gpu kRtx4090{
     .l2_bytes_per_us = {4e6, Kind::kAssumed, "not published"},
     .ingest_bytes_per_us = {161e3, Kind::kAssumed, "64 B a clk"},
     .shared_bytes_per_clock = {128, Kind::kAssumed, "CUDA programming guide, 32 banks of 4 bytes"},
+    .half_macs_per_us =
+        {80e6, Kind::kDerived,
+         "NVIDIA Ada GPU Architecture (white paper): 165 TFLOP/s with sums in FP32"},
 };
 
 }  // namespace dualgemm::cuda::machine

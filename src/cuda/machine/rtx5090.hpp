@@ -19,6 +19,9 @@ inline constexpr Gpu kRtx5090{
     .l2_bytes_per_us = {6e6, Kind::kAssumed, "not published"},
     .ingest_bytes_per_us = {154e3, Kind::kAssumed, "64 B a clock"},
     .shared_bytes_per_clock = {128, Kind::kAssumed, "32 banks of 4 bytes"},
+    .half_macs_per_us =
+        {100e6, Kind::kDerived,
+         "NVIDIA RTX Blackwell GPU Architecture (white paper): 209.5 TFLOP/s with sums in FP32"},
 };
 
 }  // namespace dualgemm::cuda::machine

@@ -55,6 +55,7 @@ TEST(Machine, IsThatOfTheClock) {
     EXPECT_DOUBLE_EQ(gpu.l2_bytes_per_us.value, 1e6 * value("l2_tb_per_s"));
     EXPECT_DOUBLE_EQ(gpu.ingest_bytes_per_us.value, 1e3 * value("ingest_gb_per_s"));
     EXPECT_EQ(gpu.shared_bytes_per_clock.value, value("shared_bytes_per_clk"));
+    EXPECT_DOUBLE_EQ(gpu.half_macs_per_us.value, 1e6 * value("sustained_tmac_per_s"));
   }
 }
 
@@ -78,6 +79,7 @@ TEST(Machine, HasTheClocksKinds) {
     expect_kind(gpu.l2_bytes_per_us, "l2_tb_per_s");
     expect_kind(gpu.ingest_bytes_per_us, "ingest_gb_per_s");
     expect_kind(gpu.shared_bytes_per_clock, "shared_bytes_per_clk");
+    expect_kind(gpu.half_macs_per_us, "sustained_tmac_per_s");
   }
 }
 

@@ -7,8 +7,9 @@
 
 namespace dualgemm::cuda::sm80 {
 
-// From the times of one H100 (docs/kernels/sm80.md, 2026-11-28), which instructions take: as many
-// clocks of an SM here, with this GPU's SMs and clock, or what its memory takes for the weights.
+// From the times of one H200 (docs/kernels/sm80.md, 2026-11-28), which instructions take: as many
+// clocks of an SM here, with this GPU's SMs and clock, or what its memory takes for the weights, or
+// its tensor cores for the products.
 // none: the GPU is not described in cuda/machine.
 std::optional<PredictedTime> predicted_time(const Plan& plan, const DeviceCaps& caps);
 
