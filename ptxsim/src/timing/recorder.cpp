@@ -45,7 +45,8 @@ void Recorder::executed(const Execution& x, const Insn& insn, bool blocked) {
   const uint64_t macs = cluster_.machine.stats().mma_multiply_adds;
   w.more = cost.expansion.chain;
   if (macs != macs_ && !asynchronous_macs_) {
-    const double done = static_cast<double>(macs - macs_) * cost.operand_bits / 16;
+    // The machine counts those of all resident clusters.
+    const double done = cost.warp_macs * cost.operand_bits / 16;
     w.mma_sync_macs += done;
     out_.is_narrow |= cost.operand_bits == 4;
     w.more.add(Latency::kMmaSync, done / kMacsOfMmaSync);

@@ -1,6 +1,7 @@
 #include "timing/statements.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <initializer_list>
 #include <map>
 #include <set>
@@ -20,6 +21,16 @@ double operand_bits(const Statement& s) {
   if (has(s, {"kind::f8f6f4", "kind::mxf8f6f4", "kind::i8", "e4m3", "e5m2", "s8", "u8"})) return 8;
   if (has(s, {"kind::tf32", "tf32"})) return 32;
   return 16;
+}
+
+// The extents of .mMnNkK, multiplied; 0: it has none.
+double macs_of_shape(const Statement& s) {
+  for (const std::string& modifier : s.modifiers) {
+    unsigned m = 0, n = 0, k = 0;
+    if (std::sscanf(modifier.c_str(), "m%un%uk%u", &m, &n, &k) == 3)
+      return static_cast<double>(m) * n * k;
+  }
+  return 0;
 }
 
 // What ptxas makes one instruction of, with the statement before: a shift or a wide product and the
@@ -79,6 +90,8 @@ std::vector<StatementCost> costs_of(const Program& program) {
     cost.is_sparse = has(s, {"sp"});
     cost.is_weight_stationary = has(s, {"ws"});
     cost.operand_bits = operand_bits(s);
+    const bool stores_half = has(s, {"sp", "sp::ordered_metadata"});
+    cost.warp_macs = macs_of_shape(s) / (stores_half ? 2 : 1);
     costs.push_back(cost);
   }
   return costs;

@@ -21,6 +21,7 @@ struct StatementCost {
   bool is_sparse = false;             // .sp: B has twice the bytes of what it meets
   bool is_weight_stationary = false;  // tcgen05.mma.ws: D may have fewer rows than lanes
   double operand_bits = 16;           // of an MMA; 32: TF32
+  double warp_macs = 0;               // of mma and wmma: of a warp, elements that A stores
 };
 
 // By Insn::statement.

@@ -206,6 +206,37 @@ TEST(Recorder, ASparseMmaReadsTwiceAsMuchOfB) {
   EXPECT_EQ(sparse.at(Server::kShared), 2048 + 8 * 64);
 }
 
+// Steps of e2m1 with scales, 16 x 8 x 64 products each, of which four count as one of 16 bits:
+// those of the CTA alone, also where its neighbour runs at the same time.
+TEST(Recorder, ACtaHasItsOwnProducts) {
+  std::string text = kernel(R"(
+  ld.param.u64 %rd1, [data];
+  mov.b32 %r1, 0;
+  mov.f32 %f1, 0f00000000;
+  mov.u32 %r2, 0;
+again:
+  mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3
+    {%f2, %f3, %f4, %f5}, {%r1, %r1, %r1, %r1}, {%r1, %r1}, {%f1, %f1, %f1, %f1},
+    {%r1}, {0, 0}, {%r1}, {0, 0};
+  add.u32 %r2, %r2, 1;
+  setp.lt.u32 %p1, %r2, 20000;
+  @%p1 bra again;
+  ret;
+)");
+  text.replace(text.find("sm_90a"), 6, "sm_120a");
+  for (const bool whole_grid : {false, true}) {
+    auto work = recorded(text, "32", {.clusters = {}, .whole_grid = whole_grid});
+    ASSERT_TRUE(work.ok()) << to_string(work.error());
+    EXPECT_TRUE(work->is_narrow);
+    for (const TileClass& one : work->classes) {
+      double products = 0;
+      for (const Demand& d : one.work.demands)
+        products += d.server == Server::kMmaSync ? d.amount : 0;
+      EXPECT_EQ(products, 20000.0 * 16 * 8 * 64 / 4) << whole_grid;
+    }
+  }
+}
+
 // A box of 16 rows of 32 bytes has 6 rows inside: zeros for the others come from no memory, and
 // arrive like them.
 TEST(Recorder, WhatABoxHasOutsideItsTensorIsNotReadAnywhere) {

@@ -226,6 +226,10 @@ TEST_P(BadInputOnGpu, EditedAndForeignPlans) {
     expect_refused("plan.isa: sm100a; " + gpu_caps().name + " does not offer it: plan for this GPU",
                    [](Call& c) { c.plan.isa = Isa::kSm100a; });
   }
+  if (capability / 10 != 12) {
+    expect_refused("plan.isa: sm120a; " + gpu_caps().name + " does not offer it: plan for this GPU",
+                   [](Call& c) { c.plan.isa = Isa::kSm120a; });
+  }
   expect_refused("plan.strategy: reference; this build has no such strategy for cuda",
                  [](Call& c) { c.plan.strategy = StrategyId::kReference; });
   expect_refused("prepared: null; is required: the plan was made with PlanOptions::prepared",

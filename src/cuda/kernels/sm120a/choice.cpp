@@ -90,9 +90,12 @@ int64_t ctas_for(const Problem& problem, const Config& config, int64_t most) {
   return std::min(most, usual_tiles(problem, config));
 }
 
+// With two stages the latency of each is seen: fewer CTAs an SM then do better.
 int stages_for(const Problem& problem, const Config& config, const DeviceCaps& caps) {
   const int64_t wanted = ceil_div(usual_tiles(problem, config), sms_of(caps));
-  return most_stages(config, static_cast<int>(std::clamp<int64_t>(wanted, 1, min_ctas_of(config))));
+  auto ctas = static_cast<int>(std::clamp<int64_t>(wanted, 1, min_ctas_of(config)));
+  while (ctas > 1 && most_stages(config, ctas) == kMinStages) --ctas;
+  return most_stages(config, ctas);
 }
 
 int most_stages(const Config& config, int ctas) {
