@@ -53,7 +53,7 @@ asan tsan: deps
 wheel test-python: packages := build python
 wheel test-python: deps
 	@$(configure)
-	@cmake --build --preset default --target dualgemm dualgemm_checkpoint_shared dualgemm_cli
+	@cmake --build --preset default --target dualgemm dualgemm_checkpoint_shared dualgemm_cli_packaged
 	@scripts/$(if $(filter wheel,$@),build_wheel,test_python)
 
 test-aarch64 wheel-aarch64: packages := build python aarch64
