@@ -51,6 +51,10 @@ if(TARGET dualgemm_cli AND DUALGEMM_CUDA_FOUND)
     set_tests_properties(ptxsim_exec.dualgemm_rtx5090_${name} PROPERTIES LABELS ptxsim_exec
       TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
   endforeach()
+  # Bad input, and a recorded graph of groups whose counts change.
+  add_test(NAME ptxsim_exec.bad_input_rtx5090 COMMAND ptxsim exec --device rtx5090 ${substitutes} --
+    $<TARGET_FILE:test_cuda> --gtest_filter=*BadInput*:*GroupsOnGpu.ARecordedGraph*/mmanvf4_t64_prepared)
+  set_tests_properties(ptxsim_exec.bad_input_rtx5090 PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
   foreach(device b200 h200 rtx5090 gb10)
     set(rows 16,40)
     if(device STREQUAL "b200")

@@ -40,6 +40,11 @@ const GroupKernel kKernels[] = {
     {plan::kernel_name(KernelId::kSm90a), Isa::kSm90a, 128, true},
     {plan::kernel_name(KernelId::kSm90a), Isa::kSm90a, 256, false},
     {plan::kernel_name(KernelId::kSm90a), Isa::kSm90a, 256, true},
+    {plan::kernel_name(KernelId::kSm120a), Isa::kSm120a, 8, false},
+    {plan::kernel_name(KernelId::kSm120a), Isa::kSm120a, 16, true},
+    {plan::kernel_name(KernelId::kSm120a), Isa::kSm120a, 64, true},
+    {plan::kernel_name(KernelId::kSm120a), Isa::kSm120a, 128, false},
+    {plan::kernel_name(KernelId::kSm120a), Isa::kSm120a, 256, true},
     {plan::kernel_name(KernelId::kSm100aSkinny), Isa::kSm100a, 16, false},
     {plan::kernel_name(KernelId::kSm100aSkinny), Isa::kSm100a, 16, true},
     {plan::kernel_name(KernelId::kSm100aSkinny), Isa::kSm100a, 64, false},
@@ -81,7 +86,8 @@ class GroupsOnGpu : public ::testing::TestWithParam<GroupKernel> {
   static const std::vector<DataType>& types_of_a() {
     static const std::vector<DataType> all{DataType::kE2M1, DataType::kF16, DataType::kBF16};
     static const std::vector<DataType> codes{DataType::kE2M1};
-    return GetParam().isa == Isa::kSm100a ? codes : all;
+    const bool multiplies_codes = GetParam().isa == Isa::kSm100a || GetParam().isa == Isa::kSm120a;
+    return multiplies_codes ? codes : all;
   }
   // Rows for which the host chooses such a tile, if it has the choice between two.
   Problem usual(Grouping grouping, int64_t experts) const {

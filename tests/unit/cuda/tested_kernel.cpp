@@ -5,6 +5,9 @@
 #include <array>
 
 #include "cuda/kernels/packed/packed_weights.hpp"
+#include "cuda/kernels/sm120a/choice.hpp"
+#include "cuda/kernels/sm120a/launch.hpp"
+#include "cuda/kernels/sm120a/packed_weights.hpp"
 #include "cuda/kernels/sm80/launch.hpp"
 #include "cuda/kernels/sm90a/launch.hpp"
 #include "cuda/kernels/sm90a_skinny/launch.hpp"
@@ -14,6 +17,7 @@ namespace dualgemm::test {
 namespace {
 
 namespace hopper = cuda::hopper;
+namespace sm120a = cuda::sm120a;
 namespace sm80 = cuda::sm80;
 namespace sm90a = cuda::sm90a;
 namespace skinny = cuda::sm90a_skinny;
@@ -159,6 +163,35 @@ TestedKernel tested(const sm80::Instance& instance, int64_t splits = 1) {
   return kernel;
 }
 
+TestedKernel tested(const sm120a::Instance& instance, bool prepared) {
+  TestedKernel kernel;
+  kernel.name = std::string(instance.entry) + (prepared ? "_prepared" : "");
+  kernel.isa = Isa::kSm120a;
+  kernel.a_types = {DataType::kE2M1};
+  kernel.tile_m = sm120a::tile_m_of(instance.config);
+  kernel.tile_n = sm120a::kTileN;
+  kernel.runs_on = [](int capability) { return capability == 120 || capability == 121; };
+  kernel.suits = [](const Problem&) { return true; };
+  kernel.workspace_bytes = [](const KernelCall&) { return 0; };
+  if (prepared) {
+    kernel.packed_bytes = [](const KernelCall& call) {
+      return sm120a::packed_bytes(call.problem.problem);
+    };
+    kernel.pack = [](const KernelCall& call, const Buffers& buffers, uint8_t* out) {
+      return sm120a::pack_weights_launch(call.problem, buffers, out);
+    };
+  }
+  kernel.launches = [&instance](const KernelCall& call, const Buffers& buffers,
+                                const uint8_t* packed,
+                                void* workspace) -> Expected<std::vector<cuda::KernelLaunch>> {
+    const sm120a::Config& config = instance.config;
+    return sm120a::build_launches(
+        {call.problem, buffers, instance, sm120a::most_stages(config, sm120a::min_ctas_of(config)),
+         sm120a::ctas_for(call.problem.problem, config, call.max_ctas), workspace, packed});
+  };
+  return kernel;
+}
+
 }  // namespace
 
 const std::vector<TestedKernel>& tested_kernels() {
@@ -181,6 +214,10 @@ const std::vector<TestedKernel>& tested_kernels() {
         if (instance.config.pass != sm80::Pass::kGate) kernels.push_back(tested(instance));
         if (sm80::divides_k_by(instance.config, {}, 3)) kernels.push_back(tested(instance, 3));
       }
+    }
+    for (const bool prepared : {false, true}) {
+      for (const auto& instance : sm120a::instances())
+        kernels.push_back(tested(instance, prepared));
     }
     return kernels;
   }();
