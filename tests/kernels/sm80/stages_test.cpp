@@ -1,5 +1,5 @@
-// Rings of two stages, which GPUs with 99 KB of shared memory a CTA take, and of three, at chunks of
-// k from fewer than there are stages on.
+// Rings of two stages, which GPUs with 99 KB of shared memory a CTA take, and of three, at chunks
+// of k from fewer than there are stages on.
 #include "kernels/sm80/simulated_run.hpp"
 #include "reference/dual_gemm.hpp"
 
