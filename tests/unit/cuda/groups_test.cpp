@@ -294,8 +294,10 @@ TEST(GroupsPlans, EveryKernelIsPlannedForTheTestsOnGpu) {
                       .k = 1024,
                       .l = 8,
                       .grouping = grouping};
-      const auto plan =
-          make_plan(p, options_of(kernel), made_up_gpu(kernel.isa == Isa::kSm100a ? 100 : 90));
+      const int capability = kernel.isa == Isa::kSm100a   ? 100
+                             : kernel.isa == Isa::kSm120a ? 120
+                                                          : 90;
+      const auto plan = make_plan(p, options_of(kernel), made_up_gpu(capability));
       ASSERT_TRUE(plan.ok()) << plan.status().message();
       EXPECT_EQ(plan->kernel, kernel.name);
       EXPECT_EQ(plan->shape.tile_m, kernel.tile_m);
