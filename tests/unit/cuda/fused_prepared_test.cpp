@@ -216,8 +216,6 @@ TEST(FusedPrepared, EveryInstanceCanBeAskedFor) {
 // A case on a Hopper GPU through the library's interface.
 class FusedPreparedOnGpu : public ::testing::Test {
  protected:
-  static constexpr DataType kTypes[] = {DataType::kE2M1, DataType::kF16, DataType::kBF16};
-
   void SetUp() override {
     DUALGEMM_NEEDS_GPU();
     if (gpu_caps().isas.front() != Isa::kSm90a) GTEST_SKIP() << "needs Hopper";
