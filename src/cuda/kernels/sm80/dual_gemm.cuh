@@ -1,5 +1,6 @@
-// The dual GEMM for any GPU of compute capability 8.0 or later: mma.sync on weights that each warp
-// decodes in registers, operands through a ring in shared memory that cp.async fills.
+// The dual GEMM for any GPU of compute capability 8.0 or later: mma.sync on decoded weights. With
+// few rows each warp decodes its own in registers, from a ring in shared memory that cp.async
+// fills. With many rows, producing warps fill stages with decoded weights, which all share.
 //
 // The sums of warps that divide k are added in the order of k, each by the warp that finishes it;
 // those of CTAs that divide k by a launch of their own. What decides the bits of an element of D is
@@ -107,8 +108,7 @@ DUALGEMM_DEVICE const OperandView& first_matrix(const Params& params) {
   return kCfg.pass == Pass::kUp ? params.up : params.gate;
 }
 
-// For kSequential: `multiply(matrix, second)` for Gate, then for Up, with one copy of its
-// instructions.
+// For kSequential: `multiply(matrix)` for Gate, then for Up, with one copy of its instructions.
 template <Config kCfg, class Multiply>
 DUALGEMM_DEVICE void multiply_both(const Params& params, Sums<kCfg>& sums,
                                    const Multiply& multiply) {

@@ -238,6 +238,18 @@ Params params_of(const LaunchParts& parts) {
   return params;
 }
 
+KernelLaunch launch_of(const LaunchParts& parts, const Params& params) {
+  const Config& config = parts.instance.config;
+  KernelLaunch launch{.kernel = {config.prepared ? "dual_gemm_sm80_prepared" : "dual_gemm_sm80",
+                                 parts.instance.entry, parts.instance.kernel},
+                      .ctas = params.tiles * params.splits,
+                      .threads = static_cast<uint32_t>(threads_of(config)),
+                      .dynamic_smem_bytes = static_cast<uint32_t>(
+                          smem_bytes_of(config, static_cast<int>(parts.stages)))};
+  launch.set_params(params);
+  return launch;
+}
+
 }  // namespace
 
 int64_t workspace_bytes(const Problem& problem, const Instance& instance, int64_t splits) {
@@ -253,18 +265,7 @@ int64_t intermediate_bytes(const Problem& problem, const Instance& instance, int
   return 2 * splits * rows * columns * static_cast<int64_t>(sizeof(float));
 }
 
-KernelLaunch build_launch(const LaunchParts& parts) {
-  const Config& config = parts.instance.config;
-  const Params params = params_of(parts);
-  KernelLaunch launch{.kernel = {config.prepared ? "dual_gemm_sm80_prepared" : "dual_gemm_sm80",
-                                 parts.instance.entry, parts.instance.kernel},
-                      .ctas = params.tiles * params.splits,
-                      .threads = static_cast<uint32_t>(threads_of(config)),
-                      .dynamic_smem_bytes = static_cast<uint32_t>(
-                          smem_bytes_of(config, static_cast<int>(parts.stages)))};
-  launch.set_params(params);
-  return launch;
-}
+KernelLaunch build_launch(const LaunchParts& parts) { return launch_of(parts, params_of(parts)); }
 
 std::vector<KernelLaunch> build_fused(const LaunchParts& parts) {
   std::vector<KernelLaunch> launches;
@@ -273,10 +274,11 @@ std::vector<KernelLaunch> build_fused(const LaunchParts& parts) {
     launches.push_back(group_tiles_launch(problem, parts.buffers, tile_m_of(parts.instance.config),
                                           parts.workspace));
   }
-  launches.push_back(build_launch(parts));
+  const Params params = params_of(parts);
+  launches.push_back(launch_of(parts, params));
   if (parts.splits > 1) {
     const Config& config = parts.instance.config;
-    launches.push_back(finish_partials_launch({.of_tiles = params_of(parts),
+    launches.push_back(finish_partials_launch({.of_tiles = params,
                                                .shape = tile_shape_of(config),
                                                .items = static_cast<uint32_t>(items_of(config))}));
   }
