@@ -63,20 +63,15 @@ extern "C" __global__ void __launch_bounds__(kPackThreads)
   for (int64_t i = blockIdx.x; i < p.extent.batches * per_batch; i += gridDim.x) {
     const int64_t batch = i / per_batch, k_tile = i % per_batch / p.units, unit = i % p.units;
     const int64_t k = k_tile * kTileK + block * 16;
-    RawChunk halves[2] = {};
-    if (k < p.extent.cols) {
-      for (int half = 0; half < 2; ++half) {
-        halves[half] = load_chunk(p.sources[matrix], p.extent, {batch, unit * kUnitCols + row},
-                                  static_cast<uint32_t>(k / kChunk) + static_cast<uint32_t>(half));
-      }
-    }
+    const RawBlock raw =
+        load_block(p.sources[matrix], p.extent, {batch, unit * kUnitCols + row}, k);
     uint8_t* const stage = p.out + batch * p.batch_stride + k_tile * p.units * kUnitBytes;
     auto& codes = reinterpret_cast<UnitCodes*>(stage)[unit].rows[matrix][row];
     auto& scales = reinterpret_cast<UnitScales*>(stage + p.units * sizeof(UnitCodes))[unit];
     const int chunk = block / 2 ^ row;
     *reinterpret_cast<uint2*>(&codes[chunk * kChunkBytes + block % 2 * (kChunkBytes / 2)]) =
-        make_uint2(halves[0].codes, halves[1].codes);
-    scales.rows[matrix][row][block] = halves[0].scale;  // both times the same
+        make_uint2(raw.codes[0], raw.codes[1]);
+    scales.rows[matrix][row][block] = raw.scale;
   }
 }
 

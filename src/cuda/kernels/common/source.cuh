@@ -40,4 +40,18 @@ DUALGEMM_DEVICE RawChunk load_chunk(const Nvfp4Source& source, const SourceExten
   return {load_word(codes), scales[scale_offset(source, extent.cols, at.row, chunk / 2)]};
 }
 
+// The codes and the scale of the 16-block from column k on; zeros beyond the last column.
+struct RawBlock {
+  uint32_t codes[2];
+  uint8_t scale;
+};
+DUALGEMM_DEVICE RawBlock load_block(const Nvfp4Source& source, const SourceExtent& extent,
+                                    SourceRow at, int64_t k) {
+  if (k >= extent.cols) return {};
+  const auto chunk = static_cast<uint32_t>(k / kChunk);
+  const RawChunk first = load_chunk(source, extent, at, chunk);
+  const RawChunk second = load_chunk(source, extent, at, chunk + 1);
+  return {{first.codes, second.codes}, first.scale};
+}
+
 }  // namespace dualgemm::cuda

@@ -27,20 +27,16 @@ struct UnitPlace {
   int64_t batch, chunk, unit;
 };
 
-// What lane `lane` has of one matrix: a 16-block and its scale, two of load_chunk()'s chunks of
-// eight.
+// What lane `lane` has of one matrix: a 16-block and its scale.
 __device__ void pack_lane(const PackParams& p, const UnitPlace& at, int lane, int matrix,
                           PackedUnit& out) {
   const int64_t row = at.unit * kUnitCols + lane / 4, k = at.chunk * kUnitK + lane % 4 * 16;
+  const RawBlock raw = load_block(p.sources[matrix], p.extent, {at.batch, row}, k);
   for (int i = 0; i < 2; ++i) {
-    RawChunk raw{};
-    if (k < p.extent.cols) {
-      raw = load_chunk(p.sources[matrix], p.extent, {at.batch, row},
-                       static_cast<uint32_t>(k / kChunk) + i);
-    }
-    out.codes[lane][matrix][i] = p.bf16 ? pack_word<true>(raw.codes) : pack_word<false>(raw.codes);
-    out.scales[lane][matrix] = raw.scale;  // both times the same
+    out.codes[lane][matrix][i] =
+        p.bf16 ? pack_word<true>(raw.codes[i]) : pack_word<false>(raw.codes[i]);
   }
+  out.scales[lane][matrix] = raw.scale;
 }
 
 int64_t chunks_of(const Problem& p) { return core::round_up(p.k, kPackedK) / kUnitK; }

@@ -40,18 +40,11 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     const int block = static_cast<int>(i % kBlocks) % kStageK16;
     const int row = static_cast<int>(i % kBlocks) / kStageK16;
     const int64_t k = chunk * kStageK + block * 16;
-    RawChunk halves[2] = {};
-    if (k < p.extent.cols) {
-      for (int half = 0; half < 2; ++half) {
-        halves[half] = load_chunk(p.sources[row / kUnitCols], p.extent,
-                                  {batch, unit * kUnitCols + row % kUnitCols},
-                                  static_cast<uint32_t>(k / kChunk) + static_cast<uint32_t>(half));
-      }
-    }
+    const RawBlock raw = load_block(p.sources[row / kUnitCols], p.extent,
+                                    {batch, unit * kUnitCols + row % kUnitCols}, k);
     auto& out = reinterpret_cast<PackedUnit*>(p.out + batch * p.batch_stride)[index % of_batch];
-    *reinterpret_cast<uint2*>(&out.codes[row][block * 8]) =
-        make_uint2(halves[0].codes, halves[1].codes);
-    out.scales[row][block] = halves[0].scale;  // both times the same
+    *reinterpret_cast<uint2*>(&out.codes[row][block * 8]) = make_uint2(raw.codes[0], raw.codes[1]);
+    out.scales[row][block] = raw.scale;
   }
 }
 
