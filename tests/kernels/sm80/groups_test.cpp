@@ -10,7 +10,7 @@ const std::vector<DataType> kTypes{DataType::kE2M1, DataType::kF16, DataType::kB
 
 TEST(Sm80Groups, EveryWayThatRowsFallToExperts) {
   Rng rng;
-  for (const int tile_m : {8, 128}) {
+  for (const int tile_m : {8, 64, 128}) {
     for (const GroupedCase& one : grouped_cases(kTypes, tile_m, 20, 144, rng)) {
       const SimulatedRun run{
           .tile_m = tile_m, .misalign = rng.integer(0, 3), .prepared = rng.integer(0, 1) == 1};
@@ -60,7 +60,7 @@ TEST(Sm80Groups, SumsAreTheOraclesBitForBit) {
     RandomCase data(swizzled(p), rng, Values::kExact);
     ASSERT_TRUE(reference::dual_gemm(data.problem, data.buffers()).ok());
     const std::vector<uint8_t> sums(data.d.data.begin(), data.d.data.end());
-    for (const int tile_m : {8, 128}) {
+    for (const int tile_m : {8, 64, 128}) {
       for (const ptxsim::Schedule schedule : {ptxsim::Schedule::kLazy, ptxsim::Schedule::kRandom}) {
         data.poison_d();
         ASSERT_TRUE(

@@ -15,7 +15,7 @@ TEST(Sm80Stages, SumsAreTheOraclesBitForBitWithTwoAndThree) {
       RandomCase data(p, rng, Values::kExact);
       ASSERT_TRUE(reference::dual_gemm(data.problem, data.buffers()).ok());
       const std::vector<uint8_t> sums(data.d.data.begin(), data.d.data.end());
-      for (const int tile_m : {8, 128}) {
+      for (const int tile_m : {8, 64, 128}) {
         for (const int stages : {cuda::sm80::kMinStages, cuda::sm80::kMaxStages}) {
           data.poison_d();
           ASSERT_TRUE(simulate(data, {.options = {.schedule = ptxsim::Schedule::kRandom,

@@ -33,12 +33,14 @@ TEST(Sm80Choice, TilesFollowRowsColumnsAndTheGpu) {
     EXPECT_EQ(chosen(1, 4096, h100, prepared), (std::array{8, 32, 8}));
     EXPECT_EQ(chosen(9, 4096, h100, prepared), (std::array{16, 32, 8}));
     EXPECT_EQ(chosen(32, 4096, h100, prepared), (std::array{32, 32, 8}));
-    EXPECT_EQ(chosen(33, 4096, h100, prepared), (std::array{128, 128, 1}));
+    EXPECT_EQ(chosen(33, 4096, h100, prepared), (std::array{64, 128, 1}));
+    EXPECT_EQ(chosen(65, 4096, h100, prepared), (std::array{128, 128, 1}));
   }
   EXPECT_EQ(chosen(16, 14336, h100), (std::array{16, 32, 8}));
   EXPECT_EQ(chosen(17, 14336, h100), (std::array{32, 32, 4})) << "448 tiles of 32 columns";
   EXPECT_EQ(chosen(32, 4096, rtx4090), (std::array{16, 32, 8})) << "of 32 rows need 104 KB";
-  EXPECT_EQ(chosen(33, 4096, rtx4090), (std::array{128, 128, 1}));
+  EXPECT_EQ(chosen(33, 4096, rtx4090), (std::array{64, 128, 1}));
+  EXPECT_EQ(chosen(65, 4096, rtx4090), (std::array{128, 128, 1}));
 }
 
 TEST(Sm80Choice, CtasDivideKWhereTilesDoNotFillTheGpu) {
@@ -75,10 +77,12 @@ TEST(Sm80Choice, OneOrderOfSumsForAllRowsAndOneLoopForAllPasses) {
         Problem p{.m = m, .n = n, .k = 4096, .batch_invariant = true};
         EXPECT_EQ(sm80::choose_instance({p}, caps).config.warps_k, 4);
         p.batch_invariant = false;
-        const int warps_k = sm80::choose_instance({p}, caps).config.warps_k;
-        for (const auto pass : {sm80::Pass::kSequential, sm80::Pass::kGate, sm80::Pass::kUp})
-          EXPECT_EQ(sm80::choose_instance({p, pass}, caps).config.warps_k, warps_k)
-              << m << " " << n;
+        const sm80::Config& fused = sm80::choose_instance({p}, caps).config;
+        for (const auto pass : {sm80::Pass::kSequential, sm80::Pass::kGate, sm80::Pass::kUp}) {
+          const sm80::Config& config = sm80::choose_instance({p, pass}, caps).config;
+          EXPECT_EQ(sm80::shares_weights(config), sm80::shares_weights(fused)) << m << " " << n;
+          EXPECT_EQ(config.warps_k, m > 32 ? 1 : 4) << m << " " << n;
+        }
       }
     }
   }

@@ -22,9 +22,11 @@ struct Config {
   AType a_type;
   bool prepared;  // weights: PackedUnit
   int groups;     // of 8 rows of A, of a warp
+  int units;      // of 16 rows of weights, of a warp; a multiple of 2
   int warps_m;    // warps with different rows of A
   int warps_n;    // warps side by side along n, which share rows of A and decoded weights
   int warps_k;    // warps that divide the k of a tile
+  int producers;  // warps that fill stages for the others; 0: each warp fills its own
   Pass pass;
   bool operator==(const Config&) const = default;
 };
@@ -34,7 +36,6 @@ inline constexpr int kHalfCols = kMmaRows / 2;
 inline constexpr int kGroupRows = 8;                            // rows of A per mma: its N
 inline constexpr int kChunkK = kUnitK;                          // elements along k of a stage
 inline constexpr int kChunkK16 = kChunkK / 16;                  // the same in scales
-inline constexpr int kWarpUnits = 4;                            // of 16 rows of weights, in a warp
 inline constexpr int kRowBytes = 2 * kChunkK;                   // of A in a stage, 16 bits each
 inline constexpr int kPieces = kRowBytes / 16;                  // of such a row
 inline constexpr int kCodeBytes = sizeof(PackedUnit::codes);    // of a unit in a stage
@@ -43,12 +44,12 @@ inline constexpr int kItemFloats = 8;  // sums of a lane that are finished toget
 
 // Units that are multiplied in one loop over k.
 DUALGEMM_HOST_DEVICE constexpr int loop_units_of(const Config& config) {
-  return config.pass == Pass::kSequential ? kWarpUnits / 2 : kWarpUnits;
+  return config.pass == Pass::kSequential ? config.units / 2 : config.units;
 }
 // Whether warps of their own decode weights once for the CTA, into shared memory; else each warp
 // decodes what it multiplies, in registers.
 DUALGEMM_HOST_DEVICE constexpr bool shares_weights(const Config& config) {
-  return config.warps_m > 1;
+  return config.producers > 0;
 }
 DUALGEMM_HOST_DEVICE constexpr int warp_rows_of(const Config& config) {
   return config.groups * kGroupRows;
@@ -67,12 +68,8 @@ DUALGEMM_HOST_DEVICE constexpr int tile_n_of(const Config& config) {
 DUALGEMM_HOST_DEVICE constexpr int warps_of(const Config& config) {
   return config.warps_m * config.warps_n * config.warps_k;
 }
-// Warps that fill stages for the others: with 8 that multiply a CTA has 12, 168 registers a thread.
-DUALGEMM_HOST_DEVICE constexpr int producers_of(const Config& config) {
-  return shares_weights(config) ? 4 : 0;
-}
 DUALGEMM_HOST_DEVICE constexpr int threads_of(const Config& config) {
-  return 32 * (warps_of(config) + producers_of(config));
+  return 32 * (warps_of(config) + config.producers);
 }
 // Second number of __launch_bounds__: as many CTAs as 64 K registers are to hold.
 DUALGEMM_HOST_DEVICE constexpr int min_ctas_of(const Config& config) {
@@ -92,11 +89,11 @@ DUALGEMM_HOST_DEVICE constexpr int stage_bytes_of(const Config& config) {
 }
 // Items that a warp's sums are; each is finished by one of the warps that divide k.
 DUALGEMM_HOST_DEVICE constexpr int items_of(const Config& config) {
-  return kWarpUnits / 2 * config.groups;
+  return config.units / 2 * config.groups;
 }
 // Those that are in shared memory at the same time.
 DUALGEMM_HOST_DEVICE constexpr int batch_items_of(const Config& config) {
-  return shares_weights(config) ? items_of(config) / 2 : items_of(config);
+  return shares_weights(config) ? config.groups : items_of(config);
 }
 DUALGEMM_HOST_DEVICE constexpr int sums_bytes_of(const Config& config) {
   const int slots = config.warps_k > 1 ? config.warps_k - 1 : 1;

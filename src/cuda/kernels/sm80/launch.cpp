@@ -50,12 +50,13 @@ int64_t usual_tiles(const Problem& problem, int64_t tile_m, int64_t tile_n) {
 
 // By the measurements in docs/kernels/sm80.md: few rows are bound by reading and decoding, which
 // more warps an SM hide better, unless there are several CTAs for each; many share decoded weights.
-int usual_warps_k(const Problem& problem, const DeviceCaps& caps) {
+int usual_warps_k(const InstanceRequest& request, const DeviceCaps& caps) {
+  const Problem& problem = request.problem;
   if (problem.batch_invariant) return kInvariantWarpsK;
   const int64_t rows = usual_rows(problem);
   if (rows > 32) return 1;
   const bool crowded = usual_tiles(problem, 32, 32) > 2 * std::max(caps.num_sms, 1);
-  return rows > 16 && crowded ? 4 : 8;
+  return request.pass != Pass::kFused || (rows > 16 && crowded) ? 4 : 8;
 }
 
 constexpr int64_t kMaxR1Bytes = int64_t{1} << 40;  // far beyond any memory, and of an offset
@@ -77,7 +78,7 @@ int64_t partial_bytes(const Problem& problem, const Config& config, int64_t spli
 constexpr int64_t kMaxPartialBytes = 128 << 20;
 
 // The narrowest tiles of D; sequential and other passes have wider ones.
-constexpr int64_t kNarrowestCols = kWarpUnits * kHalfCols;
+constexpr int64_t kNarrowestCols = 32;
 
 // With the lowest tiles.
 Status check_group_tiles(const Problem& problem) {
@@ -148,7 +149,7 @@ const Instance* find_instance(const InstanceRequest& request, const InstanceShap
 // The lowest tile that holds all rows, or the highest, among those that have the warps along k
 // which were fastest on an H100 and an H200 (docs/kernels/sm80.md).
 const Instance& choose_instance(const InstanceRequest& request, const DeviceCaps& caps) {
-  const int64_t warps_k = usual_warps_k(request.problem, caps);
+  const int64_t warps_k = usual_warps_k(request, caps);
   const Instance* chosen = nullptr;
   for (const Instance& instance : instances(request.prepared)) {
     const Config& config = instance.config;
@@ -167,8 +168,7 @@ int64_t splits_for(const Config& config, const Problem& problem, const DeviceCap
   if (!shares_weights(config) || config.pass != Pass::kFused || problem.grouping != Grouping::kNone)
     return 1;
   constexpr double kOutputs = 4.0, kSums = 3.0, kLaunch = 2.0, kBytes = 10.0e6;  // bytes a us
-  // Half of the warps that multiply may have no rows.
-  const double chunk_us = problem.m <= warp_rows_of(config) ? 1.15 : 1.5;
+  const double chunk_us = tile_m_of(config) == 64 ? 1.0 : 1.5;
   const int64_t tiles = tiles_of(problem, config), chunks = ceil_div(problem.k, kChunkK);
   const int64_t sms = std::max(caps.num_sms, 1);
   const auto time_of = [&](int64_t splits) {

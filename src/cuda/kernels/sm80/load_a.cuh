@@ -18,7 +18,7 @@ DUALGEMM_DEVICE uint32_t piece_place(uint32_t row, uint32_t piece) {
 
 // Threads that fill a stage, and this one among them.
 template <Config kCfg>
-inline constexpr int kSharers = shares_weights(kCfg) ? 32 * producers_of(kCfg) : 32;
+inline constexpr int kSharers = shares_weights(kCfg) ? 32 * kCfg.producers : 32;
 template <Config kCfg>
 DUALGEMM_DEVICE uint32_t index_of_sharer() {
   return threadIdx.x % kSharers<kCfg>;

@@ -30,7 +30,7 @@ struct RingPosition {
 template <Config kCfg>
 DUALGEMM_DEVICE void init_ring(RingBarriers& barriers) {
   for (int stage = 0; stage < kMaxStages; ++stage) {
-    ptx::mbarrier_init(&barriers.full[stage], producers_of(kCfg));
+    ptx::mbarrier_init(&barriers.full[stage], kCfg.producers);
     ptx::mbarrier_init(&barriers.empty[stage], warps_of(kCfg));
   }
 }

@@ -15,7 +15,7 @@ namespace dualgemm::cuda::sm80 {
 
 // Units that a producer decodes.
 template <Config kCfg>
-inline constexpr int kOwnUnits = kCfg.warps_n* loop_units_of(kCfg) / producers_of(kCfg);
+inline constexpr int kOwnUnits = kCfg.warps_n* loop_units_of(kCfg) / kCfg.producers;
 
 struct RawUnit {
   uint32_t codes[2][2];  // [half][word of eight neighbours]
