@@ -121,13 +121,36 @@ void enter_global(GlobalGranule& granule, GlobalEntry entry) {
   entries.push_back(entry);
 }
 
+// Whether this lane, the first of them, and those behind it read a whole granule, one part each.
+bool share_granule(uint32_t lanes, const uint64_t* addresses, uint32_t bytes) {
+  const auto lane = static_cast<uint32_t>(std::countr_zero(lanes));
+  const uint32_t sharers = kGlobalGranule / bytes, all = (1u << sharers) - 1;
+  if (addresses[lane] % kGlobalGranule != 0 || (lanes >> lane & all) != all) return false;
+  for (uint32_t i = 1; i < sharers; ++i)
+    if (addresses[lane + i] != addresses[lane] + i * bytes) return false;
+  return true;
+}
+
+// enter_global for the lanes that share out a granule, by a warp that has not read there. False: it
+// has, or there are too many entries.
+bool enter_sharers(GlobalGranule& granule, GlobalEntry entry, uint32_t bytes) {
+  std::vector<GlobalEntry>& entries = granule.entries;
+  const uint32_t sharers = kGlobalGranule / bytes;
+  if (entries.size() + sharers > kMostEntries || !is_new_reader(granule, entry)) return false;
+  granule.run = static_cast<uint8_t>(entries.size());
+  entries.insert(entries.end(), sharers, entry);
+  for (size_t i = granule.run; i < entries.size(); ++i) {
+    entries[i].lanes = entry.lanes;
+    entries[i].bytes = entry.bytes;
+    entry.lanes <<= 1;
+    entry.bytes = static_cast<uint16_t>(entry.bytes << bytes);
+  }
+  return true;
+}
+
 }  // namespace
 
-void Sanitizer::State::access_global(const GlobalAccess& access, uint64_t address, uint64_t bytes) {
-  GlobalRegion* const region = grid->region_of(address, bytes);
-  if (region == nullptr) return;  // the interpreter refuses it
-  check_previous_grid(access, *region, address, bytes);
-  if (region->read_only) return;
+GlobalEntry Sanitizer::State::entry_of(const GlobalAccess& access) {
   const bool is_async = access.record != nullptr;
   GlobalEntry entry{cluster.index,
                     is_async ? access.record_index : access.warp,
@@ -146,7 +169,16 @@ void Sanitizer::State::access_global(const GlobalAccess& access, uint64_t addres
     follow_load(access.x);
     entry.followed = open_followed;
   }
-  has_global_operations |= is_async;
+  return entry;
+}
+
+void Sanitizer::State::access_global(const GlobalAccess& access, uint64_t address, uint64_t bytes) {
+  GlobalRegion* const region = grid->region_of(address, bytes);
+  if (region == nullptr) return;  // the interpreter refuses it
+  check_previous_grid(access, *region, address, bytes);
+  if (region->read_only) return;
+  GlobalEntry entry = entry_of(access);
+  has_global_operations |= entry.is_async;
   GlobalEntry clean{};  // the last one that was in order
   clean.actor = kNobody;
   const uint64_t first_granule = region->address / kGlobalGranule;
@@ -181,6 +213,42 @@ void Sanitizer::global_access(const Execution& x, int lane, const MemoryAt& at, 
                               AccessKind kind) {
   State& s = *state_;
   s.access_global({x, lane, kind, s.knowledge_of(x, lane), s.warp_of(x), &at}, at.offset, bytes);
+}
+
+// Where nobody writes, entries are made of one that has what the lanes have in common.
+void Sanitizer::global_reads(const Execution& x, uint32_t lanes, const uint64_t* addresses,
+                             const MemoryAt& at, uint32_t bytes) {
+  State& s = *state_;
+  const int first = std::countr_zero(lanes);
+  GlobalRegion* const region = s.grid->region_of(addresses[first], bytes);
+  if (region == nullptr) return;
+  const bool may_meet_earlier_grids =
+      !s.grid->earlier_grids().empty() || region->previous_writes || region->previous_reads;
+  if (may_meet_earlier_grids || bytes > kGlobalGranule)
+    return Observer::global_reads(x, lanes, addresses, at, bytes);
+  if (region->read_only) return;
+  GlobalEntry entry =
+      s.entry_of({x, first, AccessKind::kRead, s.knowledge_of(x, first), s.warp_of(x), &at});
+  const uint64_t first_granule = region->address / kGlobalGranule;
+  MemoryAt of_lane = at;
+  for (uint32_t left = lanes; left != 0;) {
+    const int lane = std::countr_zero(left);
+    const uint64_t address = addresses[lane];
+    GlobalGranule& granule = region->granule(address / kGlobalGranule - first_granule);
+    entry.lanes = 1u << lane;
+    entry.bytes = static_cast<uint16_t>(((1u << bytes) - 1) << address % kGlobalGranule);
+    if (!granule.has_writes && share_granule(left, addresses, bytes) &&
+        enter_sharers(granule, entry, bytes)) {
+      left &= ~(((1u << kGlobalGranule / bytes) - 1) << lane);
+      continue;
+    }
+    left &= left - 1;
+    of_lane.offset = address;
+    if (granule.has_writes)
+      global_access(x, lane, of_lane, bytes, AccessKind::kRead);
+    else
+      enter_global(granule, entry);
+  }
 }
 
 void Sanitizer::async_global_range(AsyncOp op, const Execution& x, uint64_t address, uint64_t bytes,

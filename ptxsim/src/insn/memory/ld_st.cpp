@@ -2,11 +2,12 @@
 // Instructions: ld", "ld.global.nc", "ldu", "st", "st.async").
 #include <fmt/format.h>
 
+#include <array>
 #include <cstring>
 #include <type_traits>
 
 #include "insn/memory/memory.hpp"
-#include "insn/memory/own_shared.hpp"
+#include "insn/memory/warp_access.hpp"
 #include "machine/registers/undefined.hpp"
 
 namespace ptxsim {
@@ -126,32 +127,56 @@ uint32_t unknown_of_stored(const Execution& x, const AccessDetail& a, Space spac
   return unknown;
 }
 
+// The element of each lane, which lies `offsets[lane]` behind `from`, into a register.
+void load_lanes(const Execution& x, LoadElement load, const std::byte* from,
+                const std::array<uint32_t, kWarpSize>& offsets, std::byte* to) {
+  const bool are_words = load == &load_as<uint32_t, uint32_t>;  // most of them
+  if (are_words && x.mask == kAllLanes) {
+    for (size_t lane = 0; lane < kWarpSize; ++lane)
+      load_as<uint32_t, uint32_t>(from + offsets[lane], to, static_cast<int>(lane));
+  } else {
+    x.for_lanes([&](int lane) { load(from + offsets[static_cast<size_t>(lane)], to, lane); });
+  }
+}
+// All elements.
+void load_lanes(const Execution& x, const AccessDetail& a, const std::byte* from,
+                const std::array<uint32_t, kWarpSize>& offsets) {
+  for (uint32_t i = 0; i < a.count; ++i)
+    if (a.elements[i].present())
+      load_lanes(x, a.load, from + i * a.element_bytes, offsets, x.registers + a.elements[i].at);
+}
+
 // An ordinary load of such memory, every byte of which has been written; false: it is another.
 bool load_own_shared(const Execution& x, const AccessDetail& a) {
   SharedOffsets offsets;
   if (is_strong(a.order) || !find_own_shared(x, a, offsets)) return false;
   const uint32_t bytes = a.bytes();
-  const SharedMemory& shared = x.cta.shared;
   if (x.machine.options().check_uninitialized && !all_written(x, offsets, bytes)) return false;
-  x.tell([&](Observer& o) { o.shared_reads(x, x.mask, x.cta, offsets.data(), bytes); });
-  for (uint32_t i = 0; i < a.count; ++i) {
-    if (!a.elements[i].present()) continue;
-    const std::byte* from = shared.at(0) + i * a.element_bytes;
-    std::byte* to = x.registers + a.elements[i].at;
-    if (a.load == &load_as<uint32_t, uint32_t>) {  // most of them
-      x.for_lanes([&](int lane) {
-        load_as<uint32_t, uint32_t>(from + offsets[static_cast<size_t>(lane)], to, lane);
-      });
-    } else {
-      x.for_lanes([&](int lane) { a.load(from + offsets[static_cast<size_t>(lane)], to, lane); });
-    }
-  }
+  x.tell([&](Observer& o) { o.shared_reads(x, x.mask, x.cta, offsets, bytes); });
+  load_lanes(x, a, x.cta.shared.at(0), offsets.of_lane);
+  return true;
+}
+
+// The same of global memory.
+bool load_global(const Execution& x, const AccessDetail& a) {
+  GlobalReads reads;
+  if (is_strong(a.order) || !find_global_reads(x, a, reads)) return false;
+  MemoryAt at;
+  at.scope = a.scope;
+  at.element_bytes = static_cast<uint8_t>(a.element_bytes);
+  at.non_coherent = a.non_coherent;
+  x.cluster.observers.tell_of_global_access(
+      [&](Observer& o) { o.global_reads(x, x.mask, reads.addresses.data(), at, a.bytes()); });
+  load_lanes(x, a, reads.from, reads.offsets);
+  SectorCounter sectors;
+  x.for_lanes([&](int lane) { sectors.add(reads.addresses[static_cast<size_t>(lane)]); });
+  x.machine.stats().l2_read_bytes += sectors.bytes();
   return true;
 }
 
 Outcome load(Execution& x, const Insn& insn) {
   const auto& a = static_cast<const AccessDetail&>(*insn.detail);
-  if (load_own_shared(x, a)) return Outcome::kNext;
+  if (load_own_shared(x, a) || load_global(x, a)) return Outcome::kNext;
   const AccessKind kind = access_kind(a.order, AccessKind::kRead);
   const uint32_t bytes = a.bytes();
   SectorCounter sectors;
@@ -174,8 +199,32 @@ Outcome load(Execution& x, const Insn& insn) {
   return Outcome::kNext;
 }
 
+// The same of a store.
+bool store_own_shared(const Execution& x, const AccessDetail& a) {
+  SharedOffsets offsets;
+  if (is_strong(a.order) || a.needs_global || x.warp.undefined != nullptr ||
+      !find_own_shared(x, a, offsets))
+    return false;
+  const uint32_t bytes = a.bytes();
+  std::array<std::byte, kWarpSize * kMostAccessBytes> values;
+  for (uint32_t i = 0; i < a.count; ++i)
+    x.for_lanes([&](int lane) {
+      a.store(x.source<std::byte>(a.elements[i]), lane,
+              values.data() + bytes * static_cast<uint32_t>(lane) + i * a.element_bytes);
+    });
+  x.tell([&](Observer& o) { o.shared_stores(x, x.mask, x.cta, offsets, bytes, values.data()); });
+  SharedMemory& shared = x.cta.shared;
+  x.for_lanes([&](int lane) {
+    std::memcpy(shared.at(offsets[lane]), values.data() + bytes * static_cast<uint32_t>(lane),
+                bytes);
+    shared.mark_written(offsets[lane], bytes);
+  });
+  return true;
+}
+
 Outcome store(Execution& x, const Insn& insn) {
   const auto& a = static_cast<const AccessDetail&>(*insn.detail);
+  if (store_own_shared(x, a)) return Outcome::kNext;
   const AccessKind kind = access_kind(a.order, AccessKind::kWrite);
   const uint32_t bytes = a.bytes();
   SectorCounter sectors;
