@@ -185,6 +185,20 @@ bool SharedMemory::find_written(uint32_t least, uint32_t end) {
   // So many bytes cost as much to look at as those of 32 lanes one by one.
   constexpr uint32_t kMost = 16 * 1024;
   if (end - least > kMost || !is_written_far(least, end - least)) return false;
+  // With the words around it, so that reads of tiles that lie together are remembered together.
+  constexpr uint32_t kWords = 32;
+  const auto is_full = [&](uint32_t word) { return written_[word] == ~uint64_t{0}; };
+  uint32_t first = least / 64, last = (end - 1) / 64;
+  const uint32_t lowest = first - std::min(first, kWords);
+  const uint32_t highest = std::min(last + kWords, static_cast<uint32_t>(written_.size()) - 1);
+  for (; is_full(first); --first) {
+    least = std::min(least, first * 64);
+    if (first == lowest) break;
+  }
+  for (; is_full(last); ++last) {
+    end = std::max(end, (last + 1) * 64);
+    if (last == highest) break;
+  }
   const bool joins = least <= known_end_ && end >= known_least_;
   known_least_ = joins ? std::min(least, known_least_) : least;
   known_end_ = joins ? std::max(end, known_end_) : end;
