@@ -9,12 +9,10 @@ namespace ptxsim {
 namespace {
 
 constexpr Traits kLd = traits::kLoad.with(ResultFrom::kMemory).with(OperandTypes::kOne);
-// Of memory in which nothing races.
+// Of memory in which nothing races, so that nobody is told of it.
 constexpr Traits kLdUnraced =
     Traits{Trait::kReads}.with(ResultFrom::kMemory).with(OperandTypes::kOne);
 constexpr Form kLdForms[] = {{{"param"}, kLdUnraced},
-                             {{"param::entry"}, kLdUnraced},
-                             {{"param::func"}, kLdUnraced},
                              {{"const"}, kLdUnraced},
                              {{"relaxed"}, kLd.with(Trait::kStrong)},
                              {{"volatile"}, kLd.with(Trait::kStrong)},
