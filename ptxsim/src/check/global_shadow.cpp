@@ -93,6 +93,7 @@ void forget_oldest(GlobalGranule& granule) {
 }
 
 void enter_global(GlobalGranule& granule, GlobalEntry entry) {
+  granule.divide();
   std::vector<GlobalEntry>& entries = granule.entries;
   // Where entries of the same statement may be: nowhere if the warp has not read here, in the run
   // if it has just begun to.
@@ -131,20 +132,18 @@ bool share_granule(uint32_t lanes, const uint64_t* addresses, uint32_t bytes) {
   return true;
 }
 
-// enter_global for the lanes that share out a granule, by a warp that has not read there. False: it
-// has, or there are too many entries.
-bool enter_sharers(GlobalGranule& granule, GlobalEntry entry, uint32_t bytes) {
+// As enter_global does for each of the lanes that share out a granule, in one entry. False: their
+// warp has read there before, or there are too many entries.
+bool enter_sharers(GlobalGranule& granule, GlobalEntry entry, int first, uint32_t sharers) {
   std::vector<GlobalEntry>& entries = granule.entries;
-  const uint32_t sharers = kGlobalGranule / bytes;
-  if (entries.size() + sharers > kMostEntries || !is_new_reader(granule, entry)) return false;
+  if (entries.size() + granule.hidden + sharers > kMostEntries || !is_new_reader(granule, entry))
+    return false;
+  entry.lanes = ((1u << sharers) - 1) << first;
+  entry.bytes = 0xffff;
+  entry.is_spread = sharers > 1;
   granule.run = static_cast<uint8_t>(entries.size());
-  entries.insert(entries.end(), sharers, entry);
-  for (size_t i = granule.run; i < entries.size(); ++i) {
-    entries[i].lanes = entry.lanes;
-    entries[i].bytes = entry.bytes;
-    entry.lanes <<= 1;
-    entry.bytes = static_cast<uint16_t>(entry.bytes << bytes);
-  }
+  granule.hidden = static_cast<uint8_t>(granule.hidden + sharers - 1);
+  entries.push_back(entry);
   return true;
 }
 
@@ -189,6 +188,7 @@ void Sanitizer::State::access_global(const GlobalAccess& access, uint64_t addres
     entry.changes_nothing =
         has_non_coherent_loads && stores_what_is_there(access, begin, entry.bytes);
     GlobalGranule& granule = region->granule(at / kGlobalGranule - first_granule);
+    granule.divide();
     const bool may_conflict = access.writes() || granule.has_writes;
     for (size_t i = 0; may_conflict && i < granule.entries.size(); ++i) {
       GlobalEntry& earlier = granule.entries[i];
@@ -230,6 +230,7 @@ void Sanitizer::global_reads(const Execution& x, uint32_t lanes, const uint64_t*
   GlobalEntry entry =
       s.entry_of({x, first, AccessKind::kRead, s.knowledge_of(x, first), s.warp_of(x), &at});
   const uint64_t first_granule = region->address / kGlobalGranule;
+  const uint32_t sharers = kGlobalGranule / bytes;  // lanes that a granule may be shared out among
   MemoryAt of_lane = at;
   for (uint32_t left = lanes; left != 0;) {
     const int lane = std::countr_zero(left);
@@ -238,8 +239,8 @@ void Sanitizer::global_reads(const Execution& x, uint32_t lanes, const uint64_t*
     entry.lanes = 1u << lane;
     entry.bytes = static_cast<uint16_t>(((1u << bytes) - 1) << address % kGlobalGranule);
     if (!granule.has_writes && share_granule(left, addresses, bytes) &&
-        enter_sharers(granule, entry, bytes)) {
-      left &= ~(((1u << kGlobalGranule / bytes) - 1) << lane);
+        enter_sharers(granule, entry, lane, sharers)) {
+      left &= ~(((1u << sharers) - 1) << lane);
       continue;
     }
     left &= left - 1;
