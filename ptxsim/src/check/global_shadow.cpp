@@ -215,7 +215,7 @@ void Sanitizer::global_access(const Execution& x, int lane, const MemoryAt& at, 
   s.access_global({x, lane, kind, s.knowledge_of(x, lane), s.warp_of(x), &at}, at.offset, bytes);
 }
 
-// Where nobody writes, entries are made of one that has what the lanes have in common.
+// Where no thread writes, entries are made of one that has what the lanes have in common.
 void Sanitizer::global_reads(const Execution& x, uint32_t lanes, const uint64_t* addresses,
                              const MemoryAt& at, uint32_t bytes) {
   State& s = *state_;

@@ -2,8 +2,8 @@
 //
 // Where a barrier of the whole CTA empties the shadow (CtaShadow::generation), a read matters only
 // to writes of the same bytes before the next one, and tiles are mostly written in one phase and
-// read in another. So a read of bytes that nobody has written since the last barrier is noted here,
-// a warp's at once, and enters the shadow when a granule of it is looked at.
+// read in another. So a read of bytes that no thread has written since the last barrier is noted
+// here, a warp's at once, and enters the shadow when a granule of it is looked at.
 #pragma once
 
 #include <algorithm>
@@ -61,8 +61,8 @@ class ReadLog {
     read_.reset(granules);
     written_.reset(granules);
   }
-  // Takes a read of `bytes` by each of the entry's lanes. False: somebody may have written some of
-  // them since, or there are too many reads.
+  // Takes a read of `bytes` by each of the entry's lanes. False: some of them may have been written
+  // since the generation began, or there are too many reads.
   bool take(const ShadowEntry& entry, const SharedOffsets& offsets, uint32_t bytes);
   void note_write(uint32_t granule) { written_.add(granule); }
   bool concerns(uint32_t granule) const { return !reads_.empty() && read_.has(granule); }

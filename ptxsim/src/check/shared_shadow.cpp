@@ -313,7 +313,7 @@ void Sanitizer::shared_reads(const Execution& x, uint32_t lanes, Cta& owner,
   });
 }
 
-// Where nobody else has used a granule, its writers need no look at who has.
+// Lanes that share out a granule without entries need no look at who has used it.
 void Sanitizer::shared_stores(const Execution& x, uint32_t lanes, Cta& owner,
                               const SharedOffsets& offsets, uint32_t bytes,
                               const std::byte* values) {

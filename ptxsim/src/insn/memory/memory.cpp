@@ -9,7 +9,7 @@ namespace ptxsim {
 namespace {
 
 constexpr Traits kLd = traits::kLoad.with(ResultFrom::kMemory).with(OperandTypes::kOne);
-// Of memory in which nothing races, so that nobody is told of it.
+// Nothing races in these spaces, so that observers are not told of such loads.
 constexpr Traits kLdUnraced =
     Traits{Trait::kReads}.with(ResultFrom::kMemory).with(OperandTypes::kOne);
 constexpr Form kLdForms[] = {{{"param"}, kLdUnraced},
