@@ -57,7 +57,7 @@ class GlobalMemory {
   // instead.
   const std::byte* read(uint64_t address, uint64_t bytes, uint32_t* unwritten = nullptr);
   std::string text_of_unwritten(uint64_t address, uint64_t bytes, uint64_t unwritten);
-  // Where the byte at `least` lies, if [least, end) is inside one buffer and a read would find every
+  // Where the byte at `least` lies, if [least, end) is inside one buffer and a read would find each
   // byte of it written; null otherwise.
   const std::byte* read_range(uint64_t least, uint64_t end);
   std::byte* write(uint64_t address, uint64_t bytes);
