@@ -1,10 +1,13 @@
 #include "check/clock.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 
 #include "check/foreign_clock.hpp"
 #include "check/sc_order.hpp"
 #include "check/signals.hpp"
+#include "ptxsim/ir/module.hpp"
 
 namespace ptxsim {
 
@@ -29,6 +32,28 @@ void raise_order(ClockValues& clock, uint32_t index, uint32_t value) {
   raise(clock.order, index, value);
   if (!clock.execution.empty()) raise(clock.execution, index, value);
   if (!clock.visible.empty()) raise(clock.visible, index, value);
+}
+
+void raise(std::vector<uint32_t>& clock, uint32_t first, uint32_t lanes, const uint32_t* values) {
+  const size_t end = first + static_cast<size_t>(std::bit_width(lanes));
+  if (clock.size() < end) clock.resize(end, 0);
+  uint32_t* const to = clock.data() + first;
+  if (lanes == kAllLanes) {
+    for (int lane = 0; lane < kWarpSize; ++lane) to[lane] = std::max(to[lane], values[lane]);
+    return;
+  }
+  for (; lanes != 0; lanes &= lanes - 1) {
+    const int lane = std::countr_zero(lanes);
+    to[lane] = std::max(to[lane], values[lane]);
+  }
+}
+
+void raise_order(ClockValues& clock, uint32_t first, uint32_t lanes, uint32_t value) {
+  std::array<uint32_t, kWarpSize> values;
+  values.fill(value);
+  raise(clock.order, first, lanes, values.data());
+  if (!clock.execution.empty()) raise(clock.execution, first, lanes, values.data());
+  if (!clock.visible.empty()) raise(clock.visible, first, lanes, values.data());
 }
 
 bool covers(const std::vector<uint32_t>& clock, const std::vector<uint32_t>& part) {

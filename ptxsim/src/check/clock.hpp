@@ -62,6 +62,9 @@ inline const std::vector<uint32_t>& visible_of(const ClockValues& clock) {
 void raise(std::vector<uint32_t>& clock, uint32_t index, uint32_t value);
 void raise_order(ClockValues& clock, uint32_t index,
                  uint32_t value);  // with `execution` and `visible`
+// The same for the lanes of a warp, whose first has the index `first`; values: by lane.
+void raise(std::vector<uint32_t>& clock, uint32_t first, uint32_t lanes, const uint32_t* values);
+void raise_order(ClockValues& clock, uint32_t first, uint32_t lanes, uint32_t value);
 
 void join(std::vector<uint32_t>& clock, const std::vector<uint32_t>& other);
 bool covers(const std::vector<uint32_t>& clock, const std::vector<uint32_t>& part);

@@ -93,6 +93,7 @@ void forget_oldest(GlobalGranule& granule) {
 }
 
 void enter_global(GlobalGranule& granule, GlobalEntry entry) {
+  granule.divide();
   std::vector<GlobalEntry>& entries = granule.entries;
   // Where entries of the same statement may be: nowhere if the warp has not read here, in the run
   // if it has just begun to.
@@ -121,13 +122,34 @@ void enter_global(GlobalGranule& granule, GlobalEntry entry) {
   entries.push_back(entry);
 }
 
+// Whether this lane, the first of them, and those behind it read a whole granule, one part each.
+bool share_granule(uint32_t lanes, const uint64_t* addresses, uint32_t bytes) {
+  const auto lane = static_cast<uint32_t>(std::countr_zero(lanes));
+  const uint32_t sharers = kGlobalGranule / bytes, all = (1u << sharers) - 1;
+  if (addresses[lane] % kGlobalGranule != 0 || (lanes >> lane & all) != all) return false;
+  for (uint32_t i = 1; i < sharers; ++i)
+    if (addresses[lane + i] != addresses[lane] + i * bytes) return false;
+  return true;
+}
+
+// As enter_global does for each of the lanes that share out a granule, in one entry. False: their
+// warp has read there before, or there are too many entries.
+bool enter_sharers(GlobalGranule& granule, GlobalEntry entry, int first, uint32_t sharers) {
+  std::vector<GlobalEntry>& entries = granule.entries;
+  if (entries.size() + granule.hidden + sharers > kMostEntries || !is_new_reader(granule, entry))
+    return false;
+  entry.lanes = ((1u << sharers) - 1) << first;
+  entry.bytes = 0xffff;
+  entry.is_spread = sharers > 1;
+  granule.run = static_cast<uint8_t>(entries.size());
+  granule.hidden = static_cast<uint8_t>(granule.hidden + sharers - 1);
+  entries.push_back(entry);
+  return true;
+}
+
 }  // namespace
 
-void Sanitizer::State::access_global(const GlobalAccess& access, uint64_t address, uint64_t bytes) {
-  GlobalRegion* const region = grid->region_of(address, bytes);
-  if (region == nullptr) return;  // the interpreter refuses it
-  check_previous_grid(access, *region, address, bytes);
-  if (region->read_only) return;
+GlobalEntry Sanitizer::State::entry_of(const GlobalAccess& access) {
   const bool is_async = access.record != nullptr;
   GlobalEntry entry{cluster.index,
                     is_async ? access.record_index : access.warp,
@@ -146,7 +168,16 @@ void Sanitizer::State::access_global(const GlobalAccess& access, uint64_t addres
     follow_load(access.x);
     entry.followed = open_followed;
   }
-  has_global_operations |= is_async;
+  return entry;
+}
+
+void Sanitizer::State::access_global(const GlobalAccess& access, uint64_t address, uint64_t bytes) {
+  GlobalRegion* const region = grid->region_of(address, bytes);
+  if (region == nullptr) return;  // the interpreter refuses it
+  check_previous_grid(access, *region, address, bytes);
+  if (region->read_only) return;
+  GlobalEntry entry = entry_of(access);
+  has_global_operations |= entry.is_async;
   GlobalEntry clean{};  // the last one that was in order
   clean.actor = kNobody;
   const uint64_t first_granule = region->address / kGlobalGranule;
@@ -157,6 +188,7 @@ void Sanitizer::State::access_global(const GlobalAccess& access, uint64_t addres
     entry.changes_nothing =
         has_non_coherent_loads && stores_what_is_there(access, begin, entry.bytes);
     GlobalGranule& granule = region->granule(at / kGlobalGranule - first_granule);
+    granule.divide();
     const bool may_conflict = access.writes() || granule.has_writes;
     for (size_t i = 0; may_conflict && i < granule.entries.size(); ++i) {
       GlobalEntry& earlier = granule.entries[i];
@@ -181,6 +213,43 @@ void Sanitizer::global_access(const Execution& x, int lane, const MemoryAt& at, 
                               AccessKind kind) {
   State& s = *state_;
   s.access_global({x, lane, kind, s.knowledge_of(x, lane), s.warp_of(x), &at}, at.offset, bytes);
+}
+
+// Where no thread writes, entries are made of one that has what the lanes have in common.
+void Sanitizer::global_reads(const Execution& x, uint32_t lanes, const uint64_t* addresses,
+                             const MemoryAt& at, uint32_t bytes) {
+  State& s = *state_;
+  const int first = std::countr_zero(lanes);
+  GlobalRegion* const region = s.grid->region_of(addresses[first], bytes);
+  if (region == nullptr) return;
+  const bool may_meet_earlier_grids =
+      !s.grid->earlier_grids().empty() || region->previous_writes || region->previous_reads;
+  if (may_meet_earlier_grids || bytes > kGlobalGranule)
+    return Observer::global_reads(x, lanes, addresses, at, bytes);
+  if (region->read_only) return;
+  GlobalEntry entry =
+      s.entry_of({x, first, AccessKind::kRead, s.knowledge_of(x, first), s.warp_of(x), &at});
+  const uint64_t first_granule = region->address / kGlobalGranule;
+  const uint32_t sharers = kGlobalGranule / bytes;  // lanes that a granule may be shared out among
+  MemoryAt of_lane = at;
+  for (uint32_t left = lanes; left != 0;) {
+    const int lane = std::countr_zero(left);
+    const uint64_t address = addresses[lane];
+    GlobalGranule& granule = region->granule(address / kGlobalGranule - first_granule);
+    entry.lanes = 1u << lane;
+    entry.bytes = static_cast<uint16_t>(((1u << bytes) - 1) << address % kGlobalGranule);
+    if (!granule.has_writes && share_granule(left, addresses, bytes) &&
+        enter_sharers(granule, entry, lane, sharers)) {
+      left &= ~(((1u << sharers) - 1) << lane);
+      continue;
+    }
+    left &= left - 1;
+    of_lane.offset = address;
+    if (granule.has_writes)
+      global_access(x, lane, of_lane, bytes, AccessKind::kRead);
+    else
+      enter_global(granule, entry);
+  }
 }
 
 void Sanitizer::async_global_range(AsyncOp op, const Execution& x, uint64_t address, uint64_t bytes,

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 #include "machine/execution.hpp"
 
@@ -16,6 +18,30 @@ Dim3 unflatten(uint64_t index, const Dim3& extent) {
 }
 
 }  // namespace
+
+void GlobalGranule::divide_spread() {
+  std::vector<GlobalEntry> divided;
+  divided.reserve(entries.size() + hidden);
+  uint8_t divided_run = run;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    GlobalEntry part = entries[i];
+    if (i == run) divided_run = static_cast<uint8_t>(divided.size());
+    if (!std::exchange(part.is_spread, false)) {
+      divided.push_back(part);
+      continue;
+    }
+    const uint32_t each = kGlobalGranule / static_cast<uint32_t>(std::popcount(part.lanes));
+    uint32_t bytes = (1u << each) - 1;
+    for (uint32_t left = part.lanes; left != 0; left &= left - 1, bytes <<= each) {
+      part.lanes = left & (0 - left);
+      part.bytes = static_cast<uint16_t>(bytes);
+      divided.push_back(part);
+    }
+  }
+  entries = std::move(divided);
+  run = divided_run;
+  hidden = 0;
+}
 
 GlobalGranule& GlobalRegion::granule(uint64_t index) {
   if (pages.empty()) {

@@ -32,8 +32,9 @@ struct GlobalEntry {
   uint8_t element_bytes;
   bool is_async;
   bool non_coherent;
-  bool stays;            // an atomic beside the next ones: nothing orders them
-  bool changes_nothing;  // stored what was there (known where the kernel has ld.global.nc)
+  bool stays;              // an atomic beside the next ones: nothing orders them
+  bool changes_nothing;    // stored what was there (known where the kernel has ld.global.nc)
+  bool is_spread = false;  // the bytes are shared out among the lanes, in their order
   uint32_t followed = 0xffffffffu;  // of a load: index in Grid::followed
   bool writes() const { return kind != AccessKind::kRead; }
 };
@@ -47,8 +48,17 @@ struct GlobalGranule {
   };
   std::array<Readers, 4> readers{};  // of the newest cluster of each remainder of 4
   bool has_writes = false;
+  uint8_t hidden = 0;  // entries that there are not, as others are spread
   // From here on: reads by one statement of a warp that has none before; 0xff: there are none such.
   uint8_t run = 0xff;
+
+  // As if each lane had entered the granule by itself: spread entries make way for one a lane.
+  void divide() {
+    if (hidden != 0) divide_spread();
+  }
+
+ private:
+  void divide_spread();
 };
 
 // A registered buffer. Its shadow has a page where something was touched.

@@ -39,12 +39,16 @@ class Sanitizer final : public Observer {
 
   void shared_access(const Execution& x, int lane, Cta& owner, uint32_t offset, uint32_t bytes,
                      AccessKind kind) override;
-  void shared_reads(const Execution& x, uint32_t lanes, Cta& owner, const uint32_t* offsets,
+  void shared_reads(const Execution& x, uint32_t lanes, Cta& owner, const SharedOffsets& offsets,
                     uint32_t bytes) override;
+  void shared_stores(const Execution& x, uint32_t lanes, Cta& owner, const SharedOffsets& offsets,
+                     uint32_t bytes, const std::byte* values) override;
   void shared_store(const Execution& x, int lane, Cta& owner, uint32_t offset, uint32_t bytes,
                     const std::byte* values) override;
   void global_access(const Execution& x, int lane, const MemoryAt& at, uint32_t bytes,
                      AccessKind kind) override;
+  void global_reads(const Execution& x, uint32_t lanes, const uint64_t* addresses,
+                    const MemoryAt& at, uint32_t bytes) override;
   void strong_write(const Execution& x, int lane, const MemoryAt& at, bool releases,
                     bool updates) override;
   void strong_read(const Execution& x, int lane, const MemoryAt& at, bool acquires) override;

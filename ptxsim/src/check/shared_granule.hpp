@@ -42,6 +42,11 @@ struct Granule {
   uint32_t generation = 0;  // CtaShadow::generation when it was entered last
   bool has_spread = false;
 
+  void note_write(const ShadowEntry& entry) {
+    written |= entry.bytes;
+    run = kNobody;
+    if (!entry.is_async) warps |= 1ull << (entry.actor & 63);
+  }
   void clear() { entries.clear(), warps = 0, written = 0, run = kNobody, has_spread = false; }
 };
 

@@ -44,12 +44,15 @@ void forget_reads(Granule& granule, ShadowEntry& entry, const std::vector<Record
   std::erase_if(granule.entries, [](const ShadowEntry& e) { return e.lanes == 0; });
 }
 
-// Whether this lane and those behind it read a whole granule, one part each.
-bool share_granule(uint32_t lanes, int first, const uint32_t* offsets, uint32_t bytes) {
+using Offsets = std::array<uint32_t, kWarpSize>;  // by lane
+
+// Whether this lane and those behind it use a whole granule, one part each.
+bool share_granule(uint32_t lanes, int first, const Offsets& offsets, uint32_t bytes) {
   const uint32_t sharers = kGranule / bytes, all = (1u << sharers) - 1;
-  if ((lanes >> first & all) != all) return false;
+  const auto at = static_cast<uint32_t>(first);
+  if (offsets[at] % kGranule != 0 || (lanes >> first & all) != all) return false;
   for (uint32_t i = 1; i < sharers; ++i)
-    if (offsets[static_cast<uint32_t>(first) + i] != offsets[first] + i * bytes) return false;
+    if (offsets[at + i] != offsets[at] + i * bytes) return false;
   return true;
 }
 
@@ -84,6 +87,35 @@ void for_parts(const ShadowEntry& spread, F&& f) {
   }
 }
 
+// Calls f(ShadowEntry, offset) for parts of a warp's read of `bytes` at each lane's offset: that of
+// lanes which share out a granule, or of neighbours that read the same bytes.
+template <class F>
+void for_reads(const ShadowEntry& read, const Offsets& offsets, uint32_t bytes, F&& f) {
+  const uint32_t lanes = read.lanes;
+  const uint32_t sharers = kGranule / bytes;  // lanes that a granule may be shared out among
+  ShadowEntry entry = read;
+  const auto offset_of_first = [&](uint32_t left) {
+    return offsets[static_cast<size_t>(std::countr_zero(left))];
+  };
+  for (uint32_t left = lanes; left != 0;) {
+    const int lane = std::countr_zero(left);
+    const uint32_t offset = offset_of_first(left);
+    uint32_t same = 0;
+    for (; left != 0 && offset_of_first(left) == offset; left &= left - 1)
+      same |= left & (0 - left);
+    entry.lanes = same;
+    entry.bytes = static_cast<uint16_t>(((1u << bytes) - 1) << (offset % kGranule));
+    entry.is_spread =
+        sharers > 1 && (same & (same - 1)) == 0 && share_granule(lanes, lane, offsets, bytes);
+    if (entry.is_spread) {
+      entry.lanes = ((1u << sharers) - 1) << lane;
+      entry.bytes = 0xffff;
+      left &= ~entry.lanes;
+    }
+    f(entry, offset);
+  }
+}
+
 // An entry a lane in the place of those whose bytes lanes share.
 void divide_spread(Granule& granule) {
   if (!granule.has_spread) return;
@@ -103,7 +135,7 @@ void divide_spread(Granule& granule) {
 
 }  // namespace
 
-Granule& Sanitizer::State::granule_at(const Cta& owner, uint32_t offset) {
+Granule& Sanitizer::State::granule_without_log(const Cta& owner, uint32_t offset) {
   CtaShadow& shadow = ctas[owner.rank];
   if (shadow.shared.empty()) shadow.shared.resize((owner.shared.bytes() + kGranule - 1) / kGranule);
   Granule& granule = shadow.shared[offset / kGranule];
@@ -112,6 +144,25 @@ Granule& Sanitizer::State::granule_at(const Cta& owner, uint32_t offset) {
     if (only_own_threads_share) granule.clear();
   }
   return granule;
+}
+
+ReadLog& Sanitizer::State::log_of(const Cta& owner) {
+  CtaShadow& shadow = ctas[owner.rank];
+  shadow.log.begin(shadow.generation, (owner.shared.bytes() + kGranule - 1) / kGranule);
+  return shadow.log;
+}
+
+Granule& Sanitizer::State::granule_at(const Cta& owner, uint32_t offset) {
+  if (only_own_threads_share) {
+    ReadLog& log = log_of(owner);
+    if (log.concerns(offset / kGranule))
+      log.hand_over([&](const LoggedRead& read) {
+        for_reads(read.entry, read.offsets, read.bytes, [&](const ShadowEntry& entry, uint32_t at) {
+          enter_read(entry, granule_without_log(owner, at));
+        });
+      });
+  }
+  return granule_without_log(owner, offset);
 }
 
 void Sanitizer::State::access_shared(const Access& access, uint32_t bytes, bool stays) {
@@ -155,6 +206,8 @@ void Sanitizer::State::access_shared(const Access& access, uint32_t bytes, bool 
         report_after_generic(access, entry, at, agree);
     }
     if (stays) enter(access, granule, mask, is_agreed);
+    if (only_own_threads_share && access.kind != AccessKind::kRead)
+      log_of(access.owner).note_write(at / kGranule);
     at = stop;
   }
 }
@@ -187,9 +240,7 @@ void Sanitizer::State::enter(const Access& access, Granule& granule, uint16_t by
     }
   }
   std::erase_if(granule.entries, [](const ShadowEntry& e) { return e.bytes == 0 || e.lanes == 0; });
-  granule.written |= bytes;
-  granule.run = kNobody;
-  if (!is_async) granule.warps |= 1ull << (entry.actor & 63);
+  granule.note_write(entry);
   if (is_async || !join_lanes(granule, 0, entry)) granule.entries.push_back(entry);
 }
 
@@ -235,47 +286,62 @@ void Sanitizer::shared_access(const Execution& x, int lane, Cta& owner, uint32_t
 }
 
 void Sanitizer::shared_reads(const Execution& x, uint32_t lanes, Cta& owner,
-                             const uint32_t* offsets, uint32_t bytes) {
+                             const SharedOffsets& offsets, uint32_t bytes) {
   State& s = *state_;
   if (s.follows_results) s.open_load();
   s.follow_load(x);
+  const uint32_t warp = s.warp_of(x);
+  const ShadowEntry read{.actor = warp,
+                         .lanes = lanes,
+                         .epoch = s.warps[warp].epoch,
+                         .statement = x.insn->statement,
+                         .bytes = 0,
+                         .kind = AccessKind::kRead,
+                         .is_async = false,
+                         .load = s.open_shared,
+                         .followed = s.open_followed};
+  if (s.only_own_threads_share && s.log_of(owner).take(read, offsets, bytes)) return;
+  for_reads(read, offsets.of_lane, bytes, [&](const ShadowEntry& entry, uint32_t offset) {
+    Granule& granule = s.granule_at(owner, offset);
+    if ((granule.written & entry.bytes) == 0) return s.enter_read(entry, granule);
+    for (uint32_t each = entry.lanes; each != 0; each &= each - 1) {
+      const int reader = std::countr_zero(each);
+      Access access{x, reader, owner, AccessKind::kRead, s.knowledge_of(x, reader), warp};
+      access.begin = offsets[reader];
+      s.access_shared(access, bytes);
+    }
+  });
+}
+
+// Lanes that share out a granule without entries need no look at who has used it.
+void Sanitizer::shared_stores(const Execution& x, uint32_t lanes, Cta& owner,
+                              const SharedOffsets& offsets, uint32_t bytes,
+                              const std::byte* values) {
+  State& s = *state_;
   const uint32_t warp = s.warp_of(x);
   ShadowEntry entry{.actor = warp,
                     .lanes = 0,
                     .epoch = s.warps[warp].epoch,
                     .statement = x.insn->statement,
-                    .bytes = 0,
-                    .kind = AccessKind::kRead,
+                    .bytes = 0xffff,
+                    .kind = AccessKind::kWrite,
                     .is_async = false,
-                    .load = s.open_shared,
-                    .followed = s.open_followed};
-  const uint32_t sharers = kGranule / bytes;  // lanes that a granule may be shared out among
+                    .is_spread = true};
   for (uint32_t left = lanes; left != 0;) {
     const int lane = std::countr_zero(left);
-    const uint32_t offset = offsets[lane];
-    uint32_t same = 0;  // neighbours that read the same bytes
-    for (; left != 0 && offsets[std::countr_zero(left)] == offset; left &= left - 1)
-      same |= left & (0 - left);
-    entry.lanes = same;
-    entry.bytes = static_cast<uint16_t>(((1u << bytes) - 1) << (offset % kGranule));
-    entry.is_spread = sharers > 1 && offset % kGranule == 0 && std::popcount(same) == 1 &&
-                      share_granule(lanes, lane, offsets, bytes);
-    if (entry.is_spread) {
-      entry.lanes = ((1u << sharers) - 1) << lane;
-      entry.bytes = 0xffff;
-      left &= ~entry.lanes;
-    }
-    Granule& granule = s.granule_at(owner, offset);
-    if ((granule.written & entry.bytes) != 0) {
-      for (uint32_t each = entry.lanes; each != 0; each &= each - 1) {
-        const int reader = std::countr_zero(each);
-        Access access{x, reader, owner, AccessKind::kRead, s.knowledge_of(x, reader), warp};
-        access.begin = offsets[reader];
-        s.access_shared(access, bytes);
+    if (share_granule(lanes, lane, offsets.of_lane, bytes)) {
+      Granule& granule = s.granule_at(owner, offsets[lane]);
+      if (granule.entries.empty()) {
+        entry.lanes = ((1u << kGranule / bytes) - 1) << lane;
+        for_parts(entry, [&](const ShadowEntry& part) { granule.entries.push_back(part); });
+        granule.note_write(entry);
+        if (s.only_own_threads_share) s.log_of(owner).note_write(offsets[lane] / kGranule);
+        left &= ~entry.lanes;
+        continue;
       }
-      continue;
     }
-    s.enter_read(entry, granule);
+    shared_store(x, lane, owner, offsets[lane], bytes, values + bytes * static_cast<size_t>(lane));
+    left &= left - 1;
   }
 }
 

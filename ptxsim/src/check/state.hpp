@@ -16,6 +16,7 @@
 #include "check/clock.hpp"
 #include "check/foreign_clock.hpp"
 #include "check/grid.hpp"
+#include "check/read_log.hpp"
 #include "check/record.hpp"
 #include "check/sanitizer.hpp"
 #include "check/shared_granule.hpp"
@@ -144,6 +145,7 @@ struct CtaShadow {
   // Barriers that every thread of the CTA has waited at. What its threads did before one is in
   // order before all that they do after it.
   uint32_t generation = 0;
+  ReadLog log;                             // where State::only_own_threads_share
   std::vector<TensorCell> tensor;          // [16 lanes][column]
   uint32_t pair_allocation = kNobody;      // record of its part of the last one with its peer
   SharedClock at_exit;                     // what its exited threads knew
@@ -312,6 +314,9 @@ struct Sanitizer::State {
   void enter(const Access& access, Granule& granule, uint16_t bytes, bool is_agreed) const;
   void enter_read(const ShadowEntry& entry, Granule& granule) const;
   Granule& granule_at(const Cta& owner, uint32_t offset);
+  // The same without what the log has of it.
+  Granule& granule_without_log(const Cta& owner, uint32_t offset);
+  ReadLog& log_of(const Cta& owner);
   // Whether the access is in order after the earlier one.
   bool follows(const Access& access, const ShadowEntry& entry) const;
   bool is_seen(const Access& access, const ShadowEntry& entry) const;
@@ -370,6 +375,7 @@ struct Sanitizer::State {
 
   // Global memory (global_shadow.cpp, global_findings.cpp, tensor_map_proxy.cpp,
   // previous_grid.cpp).
+  GlobalEntry entry_of(const GlobalAccess& access);  // of no bytes yet
   void access_global(const GlobalAccess& access, uint64_t address, uint64_t bytes);
   bool happened_before(const ThreadKnowledge& who, const GlobalEntry& entry) const;
   bool seen_by_proxy(const ThreadKnowledge& who, const GlobalEntry& entry, ProxyClock proxy) const;

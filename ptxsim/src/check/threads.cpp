@@ -79,20 +79,20 @@ ThreadKnowledge Sanitizer::State::knowledge_of(const Execution& x, int lane) con
 // Adds what the lanes know of themselves to a clock that they hand on.
 void Sanitizer::State::mark_own(ClockValues& clock, uint32_t warp, uint32_t lanes,
                                 uint32_t epoch) const {
-  const uint32_t all_lanes = lanes;
-  for (; lanes != 0; lanes &= lanes - 1) {
-    const int lane = std::countr_zero(lanes);
-    raise_order(clock, index_of(warp, lane), epoch);
-    const WarpClocks& own = warps[warp];
-    raise(clock.async, index_of(warp, lane), own.own_async[lane]);
+  const WarpClocks& own = warps[warp];
+  const uint32_t first = index_of(warp, 0);
+  raise_order(clock, first, lanes, epoch);
+  raise(clock.async, first, lanes, own.own_async.data());
+  for (uint32_t left = lanes; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
     if (own.own_async_global[lane] != 0)
       raise(clock.async_global, index_of(warp, lane), own.own_async_global[lane]);
     if (own.own_tensor_maps[lane] != 0)
       raise(clock.tensor_maps, index_of(warp, lane), own.own_tensor_maps[lane]);
   }
-  mark_own_sc(clock, warp, all_lanes);
-  if (!warps[warp].signals.empty())
-    join_signals(clock.signals, std::make_shared<std::vector<Signal>>(warps[warp].signals));
+  mark_own_sc(clock, warp, lanes);
+  if (!own.signals.empty())
+    join_signals(clock.signals, std::make_shared<std::vector<Signal>>(own.signals));
 }
 
 void Sanitizer::State::release(const Execution& x, uint32_t lanes, SyncClock& into,

@@ -73,7 +73,8 @@ std::shared_ptr<GridTrail> trail_of(const Grid& grid, const Program& program) {
     for (size_t page = 0; page < region.pages.size(); ++page) {
       if (region.pages[page] == nullptr) continue;
       for (size_t i = 0; i < GlobalRegion::kPageGranules; ++i) {
-        const GlobalGranule& granule = (*region.pages[page])[i];
+        GlobalGranule& granule = (*region.pages[page])[i];
+        granule.divide();
         const uint64_t address =
             first + (page * GlobalRegion::kPageGranules + i) * uint64_t{kGlobalGranule};
         writer.add(granule, address, true);

@@ -168,7 +168,8 @@ class Turn {
     if (result_ == TurnResult::kNothing) result_ = TurnResult::kRan;
     --left_;
     ++executed_;
-    lanes_executed_ += static_cast<uint64_t>(std::popcount(exec));
+    // A call of the compiler's library on processors that may have no such instruction.
+    lanes_executed_ += exec == kAllLanes ? kWarpSize : static_cast<uint64_t>(std::popcount(exec));
   }
   void flush();
   [[noreturn]] void add_place(Fault& fault);

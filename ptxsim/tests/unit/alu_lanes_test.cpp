@@ -2,6 +2,8 @@
 // all lanes execute (straight-line code) or only some.
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <iterator>
 #include <random>
 #include <string>
 #include <vector>
@@ -95,6 +97,30 @@ INSTANTIATE_TEST_SUITE_P(
     [](const testing::TestParamInfo<const char*>& info) {
       return "n" + std::to_string(info.index);
     });
+
+// All lanes at once take the processor's own fma, where it has one; some lanes do not.
+TEST(AluLanes, FusedSumsOfAllLanesAreRoundedAsThoseOfSome) {
+  std::mt19937 random(7);
+  // Ties and what lies beside them, ends of the subnormal and the normal range, infinities, NaNs.
+  constexpr uint32_t kEdges[] = {0x00000000, 0x00000001, 0x007fffff, 0x00800000, 0x00800001,
+                                 0x33800000, 0x33800001, 0x337fffff, 0x3f800000, 0x3f800001,
+                                 0x3f7fffff, 0x4b000001, 0x4b7fffff, 0x7f7fffff, 0x7f800000,
+                                 0x7f800001, 0x7fc00000, 0x7fffffff, 0x1f800001, 0x20000000};
+  for (int round = 0; round < 200; ++round) {
+    std::vector<uint32_t> words(96);
+    for (uint32_t& word : words) word = kEdges[random() % std::size(kEdges)] ^ (random() % 2) << 31;
+    std::vector<std::byte> in(96 * 4);
+    std::memcpy(in.data(), words.data(), in.size());
+    const char* const statement = "fma.rn.f32 %r0, %r1, %r2, %r3;";
+    const std::vector<uint32_t> all = run_masked(statement, kAll, in);
+    const std::vector<uint32_t> low = run_masked(statement, 0x0000ffff, in);
+    const std::vector<uint32_t> high = run_masked(statement, 0xffff0000, in);
+    for (size_t i = 0; i < 96; ++i)
+      ASSERT_EQ(all[i], i < 48 ? low[i] : high[i])
+          << std::hex << words[i / 3 * 3] << " " << words[i / 3 * 3 + 1] << " "
+          << words[i / 3 * 3 + 2];
+  }
+}
 
 }  // namespace
 }  // namespace ptxsim::test

@@ -39,6 +39,7 @@ constexpr Expected kExpected[] = {
     {"R16_bad", 16, kError},         {"R16_same_bad", 16, kWarning},
     {"R16_values_bad", 16, kError},  {"R16_over_bad", 16, kWarning},
     {"R16_relaxed_bad", 16, kError}, {"R16_tx_bad", 16, kWarning},
+    {"R16_stages_bad", 16, kError},
 };
 
 std::string text_of(const std::string& kernel) {

@@ -12,6 +12,7 @@
 namespace ptxsim {
 
 inline constexpr int kWarpSize = 32;
+inline constexpr uint32_t kAllLanes = 0xffffffffu;  // a mask of them
 
 // Special registers (PTX ISA 9.0, "Special Registers"); axis 0..2 for .x .y .z.
 enum class SpecialKind : uint8_t {

@@ -57,6 +57,9 @@ class GlobalMemory {
   // instead.
   const std::byte* read(uint64_t address, uint64_t bytes, uint32_t* unwritten = nullptr);
   std::string text_of_unwritten(uint64_t address, uint64_t bytes, uint64_t unwritten);
+  // Where the byte at `least` lies, if [least, end) is inside one buffer and a read would find each
+  // byte of it written; null otherwise.
+  const std::byte* read_range(uint64_t least, uint64_t end);
   std::byte* write(uint64_t address, uint64_t bytes);
   void mark_unwritten(uint64_t address);  // one byte, which was just stored
   GlobalBuffer* find(uint64_t address);   // nullptr when no buffer holds it
@@ -73,6 +76,7 @@ class GlobalMemory {
   void release(uint64_t address, const std::string& by);  // a Fault for what is not allocated
 
  private:
+  GlobalBuffer* holder(uint64_t address, uint64_t bytes);  // null: none holds all of these
   GlobalBuffer& at(uint64_t address, uint64_t bytes, const char* what);
   std::string heap_text(uint64_t address) const;  // what lies or lay there; empty: nothing
   struct Allocation {
@@ -102,11 +106,16 @@ class SharedMemory {
     if (bit + bytes > 64) return is_written_far(offset, bytes);
     return (~written_[offset / 64] & bits(bit, bytes)) == 0;
   }
+  // The same of [least, end); what was found last is remembered.
+  bool is_range_written(uint32_t least, uint32_t end) {
+    return (least >= known_least_ && end <= known_end_) || find_written(least, end);
+  }
   void mark_written(uint32_t offset, uint32_t bytes) {
     mark(offset, bytes, [](uint64_t& word, uint64_t mask) { word |= mask; });
   }
   void mark_unwritten(uint32_t offset) {
     written_[offset / 64] &= ~bits(offset % 64, 1);
+    known_least_ = known_end_ = 0;
   }  // one byte, which was just stored
   void poison(uint32_t offset,
               uint32_t bytes);  // NaN pattern; not "written" until the operation completes
@@ -116,6 +125,7 @@ class SharedMemory {
     return (count == 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1) << first;
   }
   bool is_written_far(uint32_t offset, uint32_t bytes) const;
+  bool find_written(uint32_t least, uint32_t end);
   template <class F>
   void mark(uint32_t offset, uint32_t bytes, F&& f) {  // f(word, mask)
     for (const uint32_t end = offset + bytes; offset < end;) {
@@ -127,6 +137,8 @@ class SharedMemory {
   uint32_t begin_;
   std::vector<std::byte> data_;
   std::vector<uint64_t> written_;  // a bit a byte
+  // Every byte of these is written.
+  uint32_t known_least_ = 0, known_end_ = 0;
 };
 
 inline constexpr uint32_t kPoisonWord =

@@ -12,6 +12,7 @@
 // to global memory are told only to observers that ask for them.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +20,8 @@
 #include <memory>
 #include <utility>
 #include <vector>
+
+#include "ptxsim/ir/module.hpp"
 
 namespace ptxsim {
 
@@ -58,6 +61,13 @@ struct AsyncOp {
   explicit operator bool() const { return number != 0; }
 };
 
+// Where the lanes of a warp access their CTA's shared memory.
+struct SharedOffsets {
+  std::array<uint32_t, kWarpSize> of_lane;  // a lane without an access has that of one with
+  uint32_t least, most;
+  uint32_t operator[](int lane) const { return of_lane[static_cast<size_t>(lane)]; }
+};
+
 // One for each cluster: made when the cluster starts, destroyed when it has ended. `lanes` is a
 // mask of the executing warp; `owner` the CTA whose memory it is, which may be another one of the
 // cluster.
@@ -79,9 +89,9 @@ class Observer {
   // Memory. Ordinary accesses of one lane (generic proxy), before they are performed.
   virtual void shared_access(const Execution&, int /*lane*/, Cta& /*owner*/, uint32_t /*offset*/,
                              uint32_t /*bytes*/, AccessKind) {}
-  // In place of shared_access for lanes that read their CTA's own memory; offsets: by lane.
-  virtual void shared_reads(const Execution& x, uint32_t lanes, Cta& owner, const uint32_t* offsets,
-                            uint32_t bytes) {
+  // In place of shared_access for lanes that read their CTA's own memory.
+  virtual void shared_reads(const Execution& x, uint32_t lanes, Cta& owner,
+                            const SharedOffsets& offsets, uint32_t bytes) {
     for (; lanes != 0; lanes &= lanes - 1) {
       const int lane = std::countr_zero(lanes);
       shared_access(x, lane, owner, offsets[lane], bytes, AccessKind::kRead);
@@ -92,9 +102,24 @@ class Observer {
                             uint32_t bytes, const std::byte* /*values*/) {
     shared_access(x, lane, owner, offset, bytes, AccessKind::kWrite);
   }
+  // In place of shared_store for lanes that write their CTA's own memory. values: `bytes` of each
+  // lane of the warp, one lane after the other.
+  virtual void shared_stores(const Execution& x, uint32_t lanes, Cta& owner,
+                             const SharedOffsets& offsets, uint32_t bytes,
+                             const std::byte* values) {
+    for (; lanes != 0; lanes &= lanes - 1) {
+      const int lane = std::countr_zero(lanes);
+      shared_store(x, lane, owner, offsets[lane], bytes,
+                   values + bytes * static_cast<size_t>(lane));
+    }
+  }
   // kAtomic: read and written. MemoryAt says how strong it is.
   virtual void global_access(const Execution&, int /*lane*/, const MemoryAt&, uint32_t /*bytes*/,
                              AccessKind) {}
+  // In place of global_access for lanes that read one buffer. addresses: by lane; `at` is as for
+  // global_access, but for the address.
+  virtual void global_reads(const Execution& x, uint32_t lanes, const uint64_t* addresses,
+                            const MemoryAt& at, uint32_t bytes);
   // Strong accesses besides, with the scope that MemoryAt has: what they order. `updates`: the
   // write of an atomic.
   virtual void strong_write(const Execution&, int /*lane*/, const MemoryAt&, bool /*releases*/,

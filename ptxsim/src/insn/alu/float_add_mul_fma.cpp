@@ -7,6 +7,7 @@
 #include "insn/alu/float_decode.hpp"
 #include "insn/alu/float_values.hpp"
 #include "insn/alu/lanes.hpp"
+#include "machine/vector_clones.hpp"
 
 namespace ptxsim {
 namespace {
@@ -56,6 +57,31 @@ template <bool kFlush, bool kClamp>
 uint32_t f32_fma_nearest(uint32_t a, uint32_t b, uint32_t c) {
   const double exact = fma_to_odd(f32_in<kFlush>(a), f32_in<kFlush>(b), f32_in<kFlush>(c));
   return kFlush ? f32_flushed_out<kClamp>(exact) : f32_out<kClamp>(static_cast<float>(exact));
+}
+
+// All lanes of the form without modifiers, which products of matrices consist of: by the
+// processor's own fused operation where it has one, with the same bits. Not with sanitizers, and
+// not with clang 14 (machine/vector_clones.hpp).
+#ifdef PTXSIM_HAS_VECTOR_CLONES
+__attribute__((target("avx2,fma"))) void fma_all_lanes(const uint32_t* a, const uint32_t* b,
+                                                       const uint32_t* c, uint32_t* to) {
+  PTXSIM_LANES_INDEPENDENT
+  for (int lane = 0; lane < kWarpSize; ++lane)
+    to[lane] = f32_out<false>(
+        std::fma(f32_in<false>(a[lane]), f32_in<false>(b[lane]), f32_in<false>(c[lane])));
+}
+__attribute__((target("default")))
+#endif
+void fma_all_lanes(const uint32_t* a, const uint32_t* b, const uint32_t* c, uint32_t* to) {
+  PTXSIM_LANES_INDEPENDENT
+  for (int lane = 0; lane < kWarpSize; ++lane)
+    to[lane] = f32_fma_nearest<false, false>(a[lane], b[lane], c[lane]);
+}
+Outcome f32_fma_without_modifiers(Execution& x, const Insn& insn) {
+  if (x.mask != kAllLanes) return each_lane<&f32_fma_nearest<false, false>>(x, insn);
+  fma_all_lanes(x.source<uint32_t>(insn.slot[1]), x.source<uint32_t>(insn.slot[2]),
+                x.source<uint32_t>(insn.slot[3]), x.destination<uint32_t>(insn.slot[0]));
+  return Outcome::kNext;
 }
 uint32_t f32_fma(uint32_t a, uint32_t b, uint32_t c, uint64_t modifiers) {
   const float x = f32_in(a, modifiers), y = f32_in(b, modifiers), z = f32_in(c, modifiers);
@@ -157,8 +183,7 @@ Handler fma_handler(Type type, uint64_t modifiers) {
       if (ftz)
         return sat ? &each_lane<&f32_fma_nearest<true, true>>
                    : &each_lane<&f32_fma_nearest<true, false>>;
-      return sat ? &each_lane<&f32_fma_nearest<false, true>>
-                 : &each_lane<&f32_fma_nearest<false, false>>;
+      return sat ? &each_lane<&f32_fma_nearest<false, true>> : &f32_fma_without_modifiers;
     case Type::kF32x2:
       return &each_lane_imm<&f32x2_fma>;
     case Type::kF64:

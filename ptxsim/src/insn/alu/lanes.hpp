@@ -25,8 +25,6 @@ namespace ptxsim {
 __extension__ using Uint128 = unsigned __int128;
 __extension__ using Int128 = __int128;
 
-inline constexpr uint32_t kAllLanes = 0xffffffffu;
-
 namespace detail {
 
 template <class Function>

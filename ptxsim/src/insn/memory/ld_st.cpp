@@ -2,105 +2,18 @@
 // Instructions: ld", "ld.global.nc", "ldu", "st", "st.async").
 #include <fmt/format.h>
 
+#include <array>
 #include <cstring>
-#include <type_traits>
 
+#include "insn/memory/elements.hpp"
 #include "insn/memory/memory.hpp"
-#include "insn/memory/own_shared.hpp"
+#include "insn/memory/warp_access.hpp"
 #include "machine/registers/undefined.hpp"
 
 namespace ptxsim {
 namespace {
 
 constexpr uint32_t kMostAccessBytes = 32;
-
-struct Bits128 {
-  uint64_t low, high;
-};
-
-// A register wider than the type: signed types are sign-extended, others zero-extended ("Operand
-// Size Exceeding Instruction-Type Size").
-template <class Memory, class Register>
-void load_as(const std::byte* from, std::byte* lanes, int lane) {
-  Memory value;
-  std::memcpy(&value, from, sizeof value);
-  if constexpr (std::is_same_v<Memory, Register>) {
-    reinterpret_cast<Register*>(lanes)[lane] = value;
-  } else {
-    using Signed = std::make_signed_t<Register>;
-    reinterpret_cast<Register*>(lanes)[lane] =
-        std::is_signed_v<Memory> ? static_cast<Register>(static_cast<Signed>(value))
-                                 : static_cast<Register>(value);
-  }
-}
-
-template <class Memory>
-LoadElement load_into(unsigned register_bytes) {
-  using Unsigned = std::make_unsigned_t<Memory>;
-  if (register_bytes == sizeof(Memory)) return load_as<Unsigned, Unsigned>;
-  switch (register_bytes) {
-    case 2:
-      return load_as<Memory, uint16_t>;
-    case 4:
-      return load_as<Memory, uint32_t>;
-    case 8:
-      return load_as<Memory, uint64_t>;
-    default:
-      return nullptr;
-  }
-}
-
-LoadElement load_element(unsigned memory_bytes, bool is_signed, unsigned register_bytes) {
-  switch (memory_bytes) {
-    case 1:
-      return is_signed ? load_into<int8_t>(register_bytes) : load_into<uint8_t>(register_bytes);
-    case 2:
-      return is_signed ? load_into<int16_t>(register_bytes) : load_into<uint16_t>(register_bytes);
-    case 4:
-      return is_signed ? load_into<int32_t>(register_bytes) : load_into<uint32_t>(register_bytes);
-    case 8:
-      return load_into<uint64_t>(register_bytes);
-    default:
-      return register_bytes == 16 ? load_as<Bits128, Bits128> : nullptr;
-  }
-}
-
-// The low bytes of a wider register (little endian).
-template <size_t kMemory, size_t kRegister>
-void store_low(const std::byte* lanes, int lane, std::byte* to) {
-  std::memcpy(to, lanes + kRegister * static_cast<size_t>(lane), kMemory);
-}
-
-template <size_t kMemory>
-StoreElement store_from(unsigned register_bytes) {
-  switch (register_bytes) {
-    case 1:
-      return store_low<kMemory, (kMemory <= 1 ? 1 : kMemory)>;
-    case 2:
-      return store_low<kMemory, (kMemory <= 2 ? 2 : kMemory)>;
-    case 4:
-      return store_low<kMemory, (kMemory <= 4 ? 4 : kMemory)>;
-    case 8:
-      return store_low<kMemory, (kMemory <= 8 ? 8 : kMemory)>;
-    default:
-      return store_low<kMemory, 16>;
-  }
-}
-
-StoreElement store_element(unsigned memory_bytes, unsigned register_bytes) {
-  switch (memory_bytes) {
-    case 1:
-      return store_from<1>(register_bytes);
-    case 2:
-      return store_from<2>(register_bytes);
-    case 4:
-      return store_from<4>(register_bytes);
-    case 8:
-      return store_from<8>(register_bytes);
-    default:
-      return store_from<16>(register_bytes);
-  }
-}
 
 AccessKind access_kind(MemoryOrder order, AccessKind weak) {
   return is_strong(order) ? AccessKind::kAtomic : weak;
@@ -126,32 +39,45 @@ uint32_t unknown_of_stored(const Execution& x, const AccessDetail& a, Space spac
   return unknown;
 }
 
+// All elements of each lane, which lie `offsets[lane]` behind `from`.
+void load_lanes(const Execution& x, const AccessDetail& a, const std::byte* from,
+                const std::array<uint32_t, kWarpSize>& offsets) {
+  for (uint32_t i = 0; i < a.count; ++i)
+    if (a.elements[i].present())
+      load_lanes(x, a.load, from + i * a.element_bytes, offsets, x.registers + a.elements[i].at);
+}
+
 // An ordinary load of such memory, every byte of which has been written; false: it is another.
 bool load_own_shared(const Execution& x, const AccessDetail& a) {
   SharedOffsets offsets;
   if (is_strong(a.order) || !find_own_shared(x, a, offsets)) return false;
   const uint32_t bytes = a.bytes();
-  const SharedMemory& shared = x.cta.shared;
   if (x.machine.options().check_uninitialized && !all_written(x, offsets, bytes)) return false;
-  x.tell([&](Observer& o) { o.shared_reads(x, x.mask, x.cta, offsets.data(), bytes); });
-  for (uint32_t i = 0; i < a.count; ++i) {
-    if (!a.elements[i].present()) continue;
-    const std::byte* from = shared.at(0) + i * a.element_bytes;
-    std::byte* to = x.registers + a.elements[i].at;
-    if (a.load == &load_as<uint32_t, uint32_t>) {  // most of them
-      x.for_lanes([&](int lane) {
-        load_as<uint32_t, uint32_t>(from + offsets[static_cast<size_t>(lane)], to, lane);
-      });
-    } else {
-      x.for_lanes([&](int lane) { a.load(from + offsets[static_cast<size_t>(lane)], to, lane); });
-    }
-  }
+  x.tell([&](Observer& o) { o.shared_reads(x, x.mask, x.cta, offsets, bytes); });
+  load_lanes(x, a, x.cta.shared.at(0), offsets.of_lane);
+  return true;
+}
+
+// The same of global memory.
+bool load_global(const Execution& x, const AccessDetail& a) {
+  GlobalReads reads;
+  if (is_strong(a.order) || !find_global_reads(x, a, reads)) return false;
+  MemoryAt at;
+  at.scope = a.scope;
+  at.element_bytes = static_cast<uint8_t>(a.element_bytes);
+  at.non_coherent = a.non_coherent;
+  x.cluster.observers.tell_of_global_access(
+      [&](Observer& o) { o.global_reads(x, x.mask, reads.addresses.data(), at, a.bytes()); });
+  load_lanes(x, a, reads.from, reads.offsets);
+  SectorCounter sectors;
+  x.for_lanes([&](int lane) { sectors.add(reads.addresses[static_cast<size_t>(lane)]); });
+  x.machine.stats().l2_read_bytes += sectors.bytes();
   return true;
 }
 
 Outcome load(Execution& x, const Insn& insn) {
   const auto& a = static_cast<const AccessDetail&>(*insn.detail);
-  if (load_own_shared(x, a)) return Outcome::kNext;
+  if (load_own_shared(x, a) || load_global(x, a)) return Outcome::kNext;
   const AccessKind kind = access_kind(a.order, AccessKind::kRead);
   const uint32_t bytes = a.bytes();
   SectorCounter sectors;
@@ -174,8 +100,32 @@ Outcome load(Execution& x, const Insn& insn) {
   return Outcome::kNext;
 }
 
+// The same of a store.
+bool store_own_shared(const Execution& x, const AccessDetail& a) {
+  SharedOffsets offsets;
+  if (is_strong(a.order) || a.needs_global || x.warp.undefined != nullptr ||
+      !find_own_shared(x, a, offsets))
+    return false;
+  const uint32_t bytes = a.bytes();
+  std::array<std::byte, kWarpSize * kMostAccessBytes> values;
+  for (uint32_t i = 0; i < a.count; ++i)
+    x.for_lanes([&](int lane) {
+      a.store(x.source<std::byte>(a.elements[i]), lane,
+              values.data() + bytes * static_cast<uint32_t>(lane) + i * a.element_bytes);
+    });
+  x.tell([&](Observer& o) { o.shared_stores(x, x.mask, x.cta, offsets, bytes, values.data()); });
+  SharedMemory& shared = x.cta.shared;
+  x.for_lanes([&](int lane) {
+    std::memcpy(shared.at(offsets[lane]), values.data() + bytes * static_cast<uint32_t>(lane),
+                bytes);
+    shared.mark_written(offsets[lane], bytes);
+  });
+  return true;
+}
+
 Outcome store(Execution& x, const Insn& insn) {
   const auto& a = static_cast<const AccessDetail&>(*insn.detail);
+  if (store_own_shared(x, a)) return Outcome::kNext;
   const AccessKind kind = access_kind(a.order, AccessKind::kWrite);
   const uint32_t bytes = a.bytes();
   SectorCounter sectors;

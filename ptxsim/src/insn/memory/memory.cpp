@@ -9,7 +9,12 @@ namespace ptxsim {
 namespace {
 
 constexpr Traits kLd = traits::kLoad.with(ResultFrom::kMemory).with(OperandTypes::kOne);
-constexpr Form kLdForms[] = {{{"relaxed"}, kLd.with(Trait::kStrong)},
+// Nothing races in these spaces, so that observers are not told of such loads.
+constexpr Traits kLdUnraced =
+    Traits{Trait::kReads}.with(ResultFrom::kMemory).with(OperandTypes::kOne);
+constexpr Form kLdForms[] = {{{"param"}, kLdUnraced},
+                             {{"const"}, kLdUnraced},
+                             {{"relaxed"}, kLd.with(Trait::kStrong)},
                              {{"volatile"}, kLd.with(Trait::kStrong)},
                              {{"acquire"}, kLd.with(Trait::kStrong)},
                              {{"nc"}, kLd.with(Trait::kNonCoherent)}};
@@ -42,13 +47,6 @@ constexpr Decoder kDecoders[] = {{"ld", decode_ld, kLd, kLdForms},
 }  // namespace
 
 std::span<const Decoder> decoders_memory() { return kDecoders; }
-
-void SectorCounter::add(const MemoryAt& at) {
-  if (at.space != Space::kGlobal) return;
-  const uint64_t sector = at.offset / kSectorBytes;
-  if (count_ > 0 && sectors_[count_ - 1] == sector) return;
-  sectors_[count_++] = sector;
-}
 
 uint64_t SectorCounter::bytes() {
   const auto end = sectors_.begin() + count_;

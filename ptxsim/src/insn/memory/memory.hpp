@@ -48,7 +48,14 @@ struct AccessDetail final : Detail {
 // Stats::l2_read_bytes and l2_write_bytes count for ld, st, atom and red.
 class SectorCounter {
  public:
-  void add(const MemoryAt& at);  // natural alignment keeps an access within one sector
+  // Natural alignment keeps an access within one sector.
+  void add(uint64_t address) {
+    const uint64_t sector = address / kSectorBytes;
+    if (count_ == 0 || sectors_[count_ - 1] != sector) sectors_[count_++] = sector;
+  }
+  void add(const MemoryAt& at) {
+    if (at.space == Space::kGlobal) add(at.offset);
+  }
   uint64_t bytes();
 
  private:

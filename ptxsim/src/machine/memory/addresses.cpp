@@ -250,6 +250,16 @@ std::byte* bytes_to_update(Execution& x, const MemoryAt& at, uint32_t bytes, int
   });
 }
 
+void Observer::global_reads(const Execution& x, uint32_t lanes, const uint64_t* addresses,
+                            const MemoryAt& at, uint32_t bytes) {
+  MemoryAt of_lane = at;
+  for (; lanes != 0; lanes &= lanes - 1) {
+    const int lane = std::countr_zero(lanes);
+    of_lane.offset = addresses[lane];
+    global_access(x, lane, of_lane, bytes, AccessKind::kRead);
+  }
+}
+
 void forget_bytes(Execution& x, const MemoryAt& at, uint32_t unwritten) {
   for (; unwritten != 0; unwritten &= unwritten - 1) {
     const uint64_t offset = at.offset + static_cast<uint32_t>(std::countr_zero(unwritten));

@@ -73,17 +73,21 @@ GlobalBuffer* GlobalMemory::find(const std::string& name) {
   return nullptr;
 }
 
-GlobalBuffer& GlobalMemory::at(uint64_t address, uint64_t bytes, const char* what) {
+GlobalBuffer* GlobalMemory::holder(uint64_t address, uint64_t bytes) {
   if (last_ < buffers_.size()) {
     GlobalBuffer& buffer = buffers_[last_];
     const uint64_t offset = address - buffer.address;
-    if (offset < buffer.data.size() && buffer.data.size() - offset >= bytes) return buffer;
+    if (offset < buffer.data.size() && buffer.data.size() - offset >= bytes) return &buffer;
   }
   GlobalBuffer* buffer = find(address);
-  if (buffer != nullptr && address - buffer->address + bytes <= buffer->data.size()) {
-    last_ = static_cast<size_t>(buffer - buffers_.data());
-    return *buffer;
-  }
+  if (buffer == nullptr || buffer->data.size() - (address - buffer->address) < bytes)
+    return nullptr;
+  last_ = static_cast<size_t>(buffer - buffers_.data());
+  return buffer;
+}
+
+GlobalBuffer& GlobalMemory::at(uint64_t address, uint64_t bytes, const char* what) {
+  if (GlobalBuffer* const buffer = holder(address, bytes)) return *buffer;
   std::string nearest = "there are none";
   uint64_t best = UINT64_MAX;
   for (const GlobalBuffer& b : buffers_) {
@@ -118,6 +122,21 @@ const std::byte* GlobalMemory::read(uint64_t address, uint64_t bytes, uint32_t* 
     }
   }
   return buffer.data.data() + offset;
+}
+
+const std::byte* GlobalMemory::read_range(uint64_t least, uint64_t end) {
+  const GlobalBuffer* const buffer = holder(least, end - least);
+  if (buffer == nullptr) return nullptr;
+  const uint64_t offset = least - buffer->address;
+  if (check_uninitialized && !buffer->written.empty()) {
+    // So many bits cost as much to look at as those of 32 lanes one by one.
+    constexpr uint64_t kMost = 1024;
+    if (end - least > kMost) return nullptr;
+    const auto first = buffer->written.begin() + static_cast<ptrdiff_t>(offset);
+    const auto last = first + static_cast<ptrdiff_t>(end - least);
+    if (std::find(first, last, false) != last) return nullptr;
+  }
+  return buffer->data.data() + offset;
 }
 
 std::byte* GlobalMemory::write(uint64_t address, uint64_t bytes) {
@@ -162,9 +181,34 @@ bool SharedMemory::is_written_far(uint32_t offset, uint32_t bytes) const {
   return true;
 }
 
+bool SharedMemory::find_written(uint32_t least, uint32_t end) {
+  // So many bytes cost as much to look at as those of 32 lanes one by one.
+  constexpr uint32_t kMost = 16 * 1024;
+  if (end - least > kMost || !is_written_far(least, end - least)) return false;
+  // With the words around it, so that reads of tiles that lie together are remembered together.
+  constexpr uint32_t kWords = 32;
+  const auto is_full = [&](uint32_t word) { return written_[word] == ~uint64_t{0}; };
+  uint32_t first = least / 64, last = (end - 1) / 64;
+  const uint32_t lowest = first - std::min(first, kWords);
+  const uint32_t highest = std::min(last + kWords, static_cast<uint32_t>(written_.size()) - 1);
+  for (; is_full(first); --first) {
+    least = std::min(least, first * 64);
+    if (first == lowest) break;
+  }
+  for (; is_full(last); ++last) {
+    end = std::max(end, (last + 1) * 64);
+    if (last == highest) break;
+  }
+  const bool joins = least <= known_end_ && end >= known_least_;
+  known_least_ = joins ? std::min(least, known_least_) : least;
+  known_end_ = joins ? std::max(end, known_end_) : end;
+  return true;
+}
+
 void SharedMemory::poison(uint32_t offset, uint32_t bytes) {
   fill_with_poison(data_.data() + offset, bytes, offset);
   mark(offset, bytes, [](uint64_t& word, uint64_t mask) { word &= ~mask; });
+  known_least_ = known_end_ = 0;
 }
 
 }  // namespace ptxsim

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "machine/tensor_core/mma/truncation.hpp"
-#include "machine/tensor_core/mma/vector_clones.hpp"
+#include "machine/vector_clones.hpp"
 #include "number/formats.hpp"
 
 namespace ptxsim {
