@@ -85,19 +85,29 @@ OrderedJson json_of(const TimedLaunch& t) {
 
 }  // namespace
 
-std::string report_text(const timing::GpuParameters& gpu,
-                        const std::vector<TimedLaunch>& launches) {
+std::string report_text(const timing::GpuParameters& gpu, const std::vector<TimedLaunch>& launches,
+                        const std::optional<InstructionCounts>& counts) {
   std::string text =
       fmt::format("An estimate for {}, not a measurement.\n", printable(gpu.name, kLongestName));
+  if (counts && counts->from != "table")
+    text += fmt::format("Instructions of {} of {} statements are those that ptxas made of them.\n",
+                        counts->counted, counts->statements);
+  else if (counts && !counts->note.empty())
+    text +=
+        fmt::format("Instructions are the table's: {}\n", printable(counts->note, kLongestLine));
   for (const TimedLaunch& t : launches) text += text_of(t);
   return text;
 }
 
-std::string json_text(const timing::GpuParameters& gpu, const std::vector<TimedLaunch>& launches) {
-  OrderedJson all{{"schema", kReportsVersion},
-                  {"gpu", gpu.name},
-                  {"kind", "estimate"},
-                  {"launches", OrderedJson::array()}};
+std::string json_text(const timing::GpuParameters& gpu, const std::vector<TimedLaunch>& launches,
+                      const std::optional<InstructionCounts>& counts) {
+  OrderedJson all{{"schema", kReportsVersion}, {"gpu", gpu.name}, {"kind", "estimate"}};
+  if (counts)
+    all["instructions"] = OrderedJson{{"from", counts->from},
+                                      {"statements", counts->statements},
+                                      {"counted", counts->counted},
+                                      {"note", counts->note}};
+  all["launches"] = OrderedJson::array();
   for (const TimedLaunch& t : launches) all["launches"].push_back(json_of(t));
   return all.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }

@@ -1,6 +1,8 @@
 // What `ptxsim time` prints.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +20,17 @@ struct TimedLaunch {
   std::vector<timing::Wait> waits;
 };
 
-std::string report_text(const timing::GpuParameters& gpu, const std::vector<TimedLaunch>& launches);
-std::string json_text(const timing::GpuParameters& gpu, const std::vector<TimedLaunch>& launches);
+// Where the numbers of instructions of a kernel's statements come from.
+struct InstructionCounts {
+  std::string from;  // "table", "ptxas", "listing"
+  std::string note;  // why it is the table's after all
+  size_t statements = 0, counted = 0;
+};
+
+// `counts`: of a kernel; a described launch has none.
+std::string report_text(const timing::GpuParameters& gpu, const std::vector<TimedLaunch>& launches,
+                        const std::optional<InstructionCounts>& counts);
+std::string json_text(const timing::GpuParameters& gpu, const std::vector<TimedLaunch>& launches,
+                      const std::optional<InstructionCounts>& counts);
 
 }  // namespace ptxsim::cli
