@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ptxsim/ir/program.hpp"
+#include "ptxsim/ptxsim.hpp"
 #include "timing/sass_listing.hpp"
 
 namespace ptxsim::cli {
@@ -17,8 +17,8 @@ struct Sass {
 
 // `how`: "off", "auto", "ptxas", or a file that `nvdisasm -c -gp` wrote of what `ptxas -lineinfo`
 // made of the same text. ptxas and nvdisasm are looked for in bin/ of $CUDA_HOME and $CUDA_PATH, in
-// $PATH and in /usr/local/cuda/bin, and are run with the PTX's own target. A tool that is missing or
-// fails is an error that says what was run and its status; with "auto" it is the note.
+// $PATH and in /usr/local/cuda/bin, and are run with the PTX's own target. A tool that is missing
+// or fails is an error that says what was run and its status; with "auto" it is the note.
 Result<Sass> sass_of(const std::string& how, const std::string& kernel, const Program& program);
 
 }  // namespace ptxsim::cli

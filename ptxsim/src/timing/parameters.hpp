@@ -73,8 +73,8 @@ enum class Parameter : uint8_t {
   kSustainedNarrow,  // the same of 4-bit operands, of which four count as one
   kRoleError,   // as kModelError, of kernels whose warps have roles: bulk copies, asynchronous MMAs
   kModelError,  // what the model leaves out, as a factor on the time inside a kernel that is run
-  // What of a launch of 4-bit operands would take the power limit by itself: T multiply-adds a s, as
-  // kSustainedNarrow, and TB/s of memory. What it does of both adds up.
+  // What a launch of 4-bit operands would need to take the power limit by itself: T multiply-adds
+  // a s, as kSustainedNarrow, and TB/s of memory. Its parts of both add up.
   kPowerNarrow,
   kPowerMemory,
   kCount

@@ -11,7 +11,7 @@
 
 namespace ptxsim::timing {
 
-// Of a statement that is executed once, as Expansion.
+// A statement that is executed once, as Expansion has it.
 struct SassCost {
   double slots = 0, functions = 0, doubles = 0;
 };
@@ -19,8 +19,8 @@ struct SassCost {
 // By Insn::statement; empty where the listing says nothing that can be relied on. A loop that
 // ptxas unrolled has several copies of a statement: they are counted by what is one instruction in
 // each, memory's before arithmetic's. A division's slow path, which ptxas jumps around, and the
-// subroutine that it calls count as not taken; of 64-bit integers which of them is taken is not known,
-// and the listing says nothing.
+// subroutine that it calls count as not taken; with 64-bit integers it is not known which of them
+// is taken, and the listing says nothing.
 std::vector<std::optional<SassCost>> costs_of_sass(const Program& program,
                                                    std::span<const SassSection> sections);
 

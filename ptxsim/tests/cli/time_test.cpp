@@ -46,7 +46,7 @@ TEST_F(Program, ALaterLaunchCanOverlapTheOneBefore) {
   EXPECT_NEAR(total({}) - total({"--pdl"}), 0.5, 1e-9);
 }
 
-// Of kKernel: the loads of both parameters and the address of one of them are one instruction each.
+// What ptxas might make of kKernel; the sum is two instructions.
 const std::string kSass = R"(	.section	.text.twice,"ax",@progbits
 .text.twice:
 	//## File ".nv_debug_ptx_txt", line 12

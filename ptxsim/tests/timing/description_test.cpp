@@ -128,8 +128,8 @@ TEST(Description, TheCollectorReadsAOnce) {
   }
 }
 
-// 98,304 multiply-adds, counted as of 16 bits, take 0.098304 us of all power, 3 MB of memory 30: both
-// add up; L2 that holds them leaves the first. Faster than a rate that was seen it is never.
+// 98,304 multiply-adds, counted as of 16 bits, take 0.098304 us of all power, 3 MB of memory 30:
+// both add up; L2 that holds them leaves the first. Faster than a rate that was seen it is never.
 TEST(Description, MultiplicationsAndMemoryShareThePower) {
   std::string text = replaced(kLaunch, "\"bits\": 16", "\"bits\": 4");
   text = replaced(text, "\"l2_bytes\": 0", "\"l2_bytes\": 0, \"unique_bytes\": 3000000");
