@@ -61,7 +61,8 @@ int print(const TimeArgs& args, const timing::GpuParameters& gpu,
                   timing::interval_of(work, gpu, args.draws, args.seed),
                   {},
                   {},
-                  {}};
+                  {},
+                  counts};
     const timing::Work& slowest = work.classes[t.time.slowest].work;
     t.path = timing::shares_of(timing::critical_path(slowest, t.time.timeline));
     t.doubt = timing::doubt_of(work, gpu, t.path);
@@ -76,7 +77,7 @@ int print(const TimeArgs& args, const timing::GpuParameters& gpu,
     if (!file.flush())
       return print_error(refusal(fmt::format("--svg: cannot write '{}'", args.svg)));
   }
-  std::cout << (args.json ? json_text(gpu, timed, counts) : report_text(gpu, timed, counts));
+  std::cout << (args.json ? json_text(gpu, timed) : report_text(gpu, timed));
   if (!std::cout.flush()) return print_error(refusal("cannot write the results"));
   return 0;
 }

@@ -83,7 +83,7 @@ TEST_F(ProgramWithTools, CountsTheInstructionsThatPtxasMakes) {
   for (const char* how : {"ptxas", "auto", "k.sass"}) {
     const Outcome outcome = time(how);
     ASSERT_EQ(outcome.exit_code, 0) << outcome;
-    const auto counts = nlohmann::json::parse(outcome.out).at("instructions");
+    const auto counts = nlohmann::json::parse(outcome.out).at("launches").at(0).at("instructions");
     EXPECT_EQ(counts.at("from"), how == std::string("k.sass") ? "listing" : "ptxas");
     EXPECT_EQ(counts.at("statements"), 10);
     EXPECT_EQ(counts.at("counted"), 10);
@@ -92,7 +92,7 @@ TEST_F(ProgramWithTools, CountsTheInstructionsThatPtxasMakes) {
   EXPECT_TRUE(contains(arguments, "-arch=sm_90a -lineinfo --entry twice -o ")) << arguments;
   EXPECT_TRUE(contains(arguments, "/kernel.cubin k.ptx")) << arguments;
   EXPECT_TRUE(contains(time("ptxas", "--graph").out, "10 of 10 statements"));
-  const auto table = nlohmann::json::parse(time("off").out).at("instructions");
+  const auto table = nlohmann::json::parse(time("off").out).at("launches").at(0).at("instructions");
   EXPECT_EQ(table.at("from"), "table");
   EXPECT_EQ(table.at("counted"), 0);
 }
@@ -106,10 +106,10 @@ TEST_F(ProgramWithTools, AToolThatFailsIsAnErrorOrANote) {
   EXPECT_TRUE(contains(asked.err, "exit status 3: ptxas fatal   : no such target")) << asked;
   const Outcome automatic = time("auto");
   ASSERT_EQ(automatic.exit_code, 0) << automatic;
-  const auto counts = nlohmann::json::parse(automatic.out).at("instructions");
+  const auto counts = nlohmann::json::parse(automatic.out).at("launches").at(0).at("instructions");
   EXPECT_EQ(counts.at("from"), "table");
   EXPECT_TRUE(contains(counts.at("note").get<std::string>(), "exit status 3")) << automatic;
-  EXPECT_TRUE(contains(time("auto", "--graph").out, "Instructions are the table's: --sass: "));
+  EXPECT_TRUE(contains(time("auto", "--graph").out, "instructions are the table's: --sass: "));
 }
 
 TEST_F(ProgramWithTools, WhatIsNoListingIsRefused) {

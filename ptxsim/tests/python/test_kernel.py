@@ -94,7 +94,7 @@ def test_time_is_an_estimate_with_an_interval():
     assert time.unknown_percent == 0 and time.critical_path
     assert ptxsim.time(ADD, gpu="h100", **arguments).us > time.us
     assert time.details["instructions"]["from"] == "table"
-    with pytest.raises(ptxsim.InputError, match="none.sass"):
+    with pytest.raises(ptxsim.InputError, match="cannot read"):
         ptxsim.time(ADD, sass="none.sass", **arguments)
 
 
