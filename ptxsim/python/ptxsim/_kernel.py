@@ -226,16 +226,18 @@ def time(
     shared_bytes: int = 0,
     warm: bool = False,
     graph: bool = False,
+    sass: str = "off",
 ) -> Time:
     """Estimates how long a launch takes on a GPU (docs/clock.md): not a measurement.
 
     gpu: a100, b200, gb10, gb300, h100, h200, l40s, rtx4090, rtx5090, or a file of parameters. warm: L2 holds what it can of the buffers.
-    graph: launches of a graph, not of a stream. The other arguments, and what is raised: as `run` has them; a kernel that faults
+    graph: launches of a graph, not of a stream. sass: whose numbers of instructions count, a table's ("off"), those that ptxas
+    makes ("ptxas"; "auto": where it is there) or those of a listing (a file); docs/clock.md. The other arguments, and what is raised: as `run` has them; a kernel that faults
     raises InputError.
     """
     with tempfile.TemporaryDirectory(prefix="ptxsim-") as name:
         kernel, case, _ = _write_case(ptx, entry, grid, block, cluster, shared_bytes, args, pathlib.Path(name))
-        arguments = ["time", str(kernel), "--case", str(case), "--gpu", gpu, "--json"]
+        arguments = ["time", str(kernel), "--case", str(case), "--gpu", gpu, "--sass", sass, "--json"]
         launch = _ask(arguments + ["--warm"] * warm + ["--graph"] * graph)["launches"][0]
     interval = launch["interval"]
     return Time(

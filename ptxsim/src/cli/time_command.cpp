@@ -6,10 +6,12 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "cli/interpreter_options.hpp"
 #include "cli/loaded.hpp"
+#include "cli/sass_of_kernel.hpp"
 #include "cli/time_report.hpp"
 #include "timing/description.hpp"
 #include "timing/recorded_launch.hpp"
@@ -31,17 +33,23 @@ Result<timing::GpuParameters> parameters_of(const std::string& gpu) {
   return timing::parse_parameters(*text, gpu);
 }
 
-Result<timing::LaunchWork> run_kernel(const TimeArgs& args, const timing::GpuParameters& gpu) {
+Result<timing::LaunchWork> run_kernel(const TimeArgs& args, const timing::GpuParameters& gpu,
+                                      InstructionCounts& counts) {
   Result<Loaded> loaded = load_files(args.kernel, args.case_file, args.entry);
   if (!loaded.ok()) return loaded.error();
+  Result<Sass> sass = sass_of(args.sass, args.kernel, *loaded->program);
+  if (!sass.ok()) return sass.error();
   timing::RecordOptions options;
+  options.costs = timing::costs_of(*loaded->program, sass->sections);
+  counts = {sass->from, sass->note, options.costs->of.size(), options.costs->told};
   options.clusters = args.clusters;
   options.whole_grid = args.whole_grid;
   return timing::record(loaded->description, loaded->program, gpu.values(), options);
 }
 
 int print(const TimeArgs& args, const timing::GpuParameters& gpu,
-          std::vector<std::pair<std::string, timing::LaunchWork>> launches) {
+          std::vector<std::pair<std::string, timing::LaunchWork>> launches,
+          const std::optional<InstructionCounts>& counts) {
   std::vector<TimedLaunch> timed;
   for (auto& [name, work] : launches) {
     if (args.ctas_per_sm > 0) work.ctas_per_sm = args.ctas_per_sm;
@@ -53,7 +61,8 @@ int print(const TimeArgs& args, const timing::GpuParameters& gpu,
                   timing::interval_of(work, gpu, args.draws, args.seed),
                   {},
                   {},
-                  {}};
+                  {},
+                  counts};
     const timing::Work& slowest = work.classes[t.time.slowest].work;
     t.path = timing::shares_of(timing::critical_path(slowest, t.time.timeline));
     t.doubt = timing::doubt_of(work, gpu, t.path);
@@ -93,6 +102,11 @@ void add_time_options(CLI::App& app, TimeArgs& args) {
                "Run all side by side: for kernels whose CTAs wait for each other");
   app.add_option("--ctas-per-sm", args.ctas_per_sm, "Default: what shared memory and threads allow")
       ->check(CLI::Range(uint32_t{1}, uint32_t{32}));
+  app.add_option("--sass", args.sass,
+                 "Instructions of each statement: off: a table's; ptxas: those that ptxas makes of "
+                 "it, which needs ptxas and nvdisasm; auto: those, or the table's where the tools "
+                 "are missing or fail; a file: those of a listing that nvdisasm printed")
+      ->capture_default_str();
   app.add_flag("--pdl", args.dependent_launch, "Programmatic dependent launch");
   app.add_flag("--warm", args.warm,
                "L2 holds what it can of the buffers; default: it holds nothing of them");
@@ -111,8 +125,9 @@ int time_command(const TimeArgs& args) {
   Result<timing::GpuParameters> gpu = parameters_of(args.gpu);
   if (!gpu.ok()) return print_error(gpu.error());
   std::vector<std::pair<std::string, timing::LaunchWork>> launches;
+  std::optional<InstructionCounts> counts;
   if (args.launches.empty()) {
-    Result<timing::LaunchWork> work = run_kernel(args, *gpu);
+    Result<timing::LaunchWork> work = run_kernel(args, *gpu, counts.emplace());
     if (!work.ok()) return print_error(work.error());
     const std::string name = work->name;
     launches.emplace_back(name, std::move(*work));
@@ -125,7 +140,7 @@ int time_command(const TimeArgs& args) {
       launches.emplace_back(d.name, timing::work_of(d));
   }
   if (launches.empty()) return print_error(refusal(args.launches + ": no launch"));
-  return print(args, *gpu, std::move(launches));
+  return print(args, *gpu, std::move(launches), counts);
 }
 
 }  // namespace ptxsim::cli

@@ -27,6 +27,16 @@ std::string number_of(const TimedLaunch& t) {
              : fmt::format("{:.2f} us ({})", t.time.total, interval);
 }
 
+std::string text_of(const std::optional<InstructionCounts>& counts) {
+  if (counts && counts->from != "table")
+    return fmt::format("  {} of {} statements have the instructions that ptxas made of them\n",
+                       counts->counted, counts->statements);
+  if (counts && !counts->note.empty())
+    return fmt::format("  instructions are the table's: {}\n",
+                       printable(counts->note, kLongestLine));
+  return {};
+}
+
 std::string text_of(const TimedLaunch& t) {
   const timing::LaunchTime& time = t.time;
   std::string text = fmt::format(
@@ -38,6 +48,7 @@ std::string text_of(const TimedLaunch& t) {
       "  {:.0f} % of its instructions are not modelled; {:.0f} % of the critical path has assumed "
       "numbers\n",
       100 * t.doubt.unknown_part, 100 * t.doubt.assumed_part);
+  text += text_of(t.instructions);
   text += "  critical path of the first wave:\n";
   for (const timing::Share& s : t.path)
     text += fmt::format("    {:5.1f} %  {:<17} {:.2f} us\n", 100 * s.us / time.timeline.end,
@@ -70,6 +81,11 @@ OrderedJson json_of(const TimedLaunch& t) {
                 {"other_us", time.other},
                 {"critical_path", OrderedJson::array()},
                 {"waits", OrderedJson::array()}};
+  if (t.instructions)
+    j["instructions"] = OrderedJson{{"from", t.instructions->from},
+                                    {"statements", t.instructions->statements},
+                                    {"counted", t.instructions->counted},
+                                    {"note", t.instructions->note}};
   for (const timing::Share& s : t.path)
     j["critical_path"].push_back(
         OrderedJson{{"what", s.label}, {"us", s.us}, {"percent", 100 * s.us / time.timeline.end}});
@@ -94,10 +110,8 @@ std::string report_text(const timing::GpuParameters& gpu,
 }
 
 std::string json_text(const timing::GpuParameters& gpu, const std::vector<TimedLaunch>& launches) {
-  OrderedJson all{{"schema", kReportsVersion},
-                  {"gpu", gpu.name},
-                  {"kind", "estimate"},
-                  {"launches", OrderedJson::array()}};
+  OrderedJson all{{"schema", kReportsVersion}, {"gpu", gpu.name}, {"kind", "estimate"}};
+  all["launches"] = OrderedJson::array();
   for (const TimedLaunch& t : launches) all["launches"].push_back(json_of(t));
   return all.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }

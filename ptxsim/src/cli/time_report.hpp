@@ -1,6 +1,8 @@
 // What `ptxsim time` prints.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +11,13 @@
 
 namespace ptxsim::cli {
 
+// Where the numbers of instructions of a kernel's statements come from.
+struct InstructionCounts {
+  std::string from;  // "table", "ptxas", "listing"
+  std::string note;  // why it is the table's after all
+  size_t statements = 0, counted = 0;
+};
+
 struct TimedLaunch {
   std::string name;
   timing::LaunchTime time;
@@ -16,6 +25,7 @@ struct TimedLaunch {
   timing::Doubt doubt;
   std::vector<timing::Share> path;  // of the first wave
   std::vector<timing::Wait> waits;
+  std::optional<InstructionCounts> instructions{};  // of a kernel
 };
 
 std::string report_text(const timing::GpuParameters& gpu, const std::vector<TimedLaunch>& launches);

@@ -35,8 +35,8 @@ std::optional<LaunchClock> LaunchClock::of(const std::string& device, bool all_t
 std::vector<MakeObserver> LaunchClock::begin(const Program& program, const Launch& launch) {
   share_ = timing::share_of(program, launch, gpu_.values());
   recording_ = std::make_shared<timing::Recording>();
-  const MakeObserver make =
-      timing::make_recorder(recording_, static_cast<uint64_t>(share_.l1_bytes));
+  const MakeObserver make = timing::make_recorder(
+      recording_, static_cast<uint64_t>(share_.l1_bytes), timing::costs_of(program));
   return {[make, all = all_that_run_](Cluster& cluster) -> std::unique_ptr<Observer> {
     return all || cluster.index == 0 ? make(cluster) : std::make_unique<Observer>();
   }};

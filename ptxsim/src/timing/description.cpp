@@ -39,7 +39,8 @@ void read_pipeline(const JsonNode& node, Description& d) {
 }
 
 void read_mma(const JsonNode& node, Description& d) {
-  node.only_keys("mma", {"per_stage", "m", "n", "k", "bits", "shares_a", "copies_per_stage"});
+  node.only_keys("mma",
+                 {"per_stage", "m", "n", "k", "bits", "shares_a", "copies_per_stage", "sync"});
   d.mmas_per_stage = count_or(node, "per_stage", 1);
   d.mma_m = count_or(node, "m", 128 * d.ctas_per_cluster);
   d.mma_n = count_or(node, "n", 128);
@@ -49,12 +50,24 @@ void read_mma(const JsonNode& node, Description& d) {
     node.at("bits").fail(fmt::format("{}; must be 4, 8 or 16", d.bits));
   d.shares_a = node.flag_or("shares_a", false);
   d.copies_per_stage = count_or(node, "copies_per_stage", 0, 0);
+  d.mma_sync = node.flag_or("sync", false);
+}
+
+void read_consumers(const JsonNode& node, Description& d) {
+  node.only_keys("consumers", {"count", "slots_per_stage", "fragment_bytes"});
+  d.consumers = count_or(node, "count", 1);
+  d.consumer_slots = number_or(node, "slots_per_stage", 0);
+  d.fragment_bytes = number_or(node, "fragment_bytes", 0);
+  if (node.has("fragment_bytes") && !d.mma_sync)
+    node.at("fragment_bytes").fail("only of mma.sync: what else multiplies reads its operands");
 }
 
 void read_epilogue(const JsonNode& node, Description& d) {
   node.only_keys("an epilogue", {"warps", "steps", "elements", "accumulators", "mufu_per_element",
                                  "slots_per_element", "scale"});
-  d.epilogue_warps = count_or(node, "warps", 4);
+  if (d.mma_sync && node.has("warps"))
+    node.at("warps").fail("with mma.sync the consumers are they");
+  d.epilogue_warps = d.mma_sync ? d.consumers : count_or(node, "warps", 4);
   d.epilogue_steps = count_or(node, "steps", 8);
   d.elements = number_or(node, "elements", 0);
   d.accumulators = count_or(node, "accumulators", 1);
@@ -79,17 +92,17 @@ Description read_description(const JsonNode& node) {
   d.setup_extra_us = number_or(node, "setup_extra_us", 0);
   read_pipeline(node.at("pipeline"), d);
   read_mma(node.at("mma"), d);
+  if (node.has("consumers")) read_consumers(node.at("consumers"), d);
+  if (d.mma_sync && d.consumers == 0)
+    node.fail("mma.sync needs consumers, the warps that issue it");
+  if (d.mma_sync && d.ctas_per_cluster > 1)
+    node.at("ctas_per_cluster").fail("mma.sync has no pairs");
   read_epilogue(node.at("epilogue"), d);
-  if (node.has("consumers")) {
-    const JsonNode consumers = node.at("consumers");
-    consumers.only_keys("consumers", {"count", "slots_per_stage"});
-    d.consumers = count_or(consumers, "count", 1);
-    d.consumer_slots = number_or(consumers, "slots_per_stage", 0);
-  }
-  const double pieces = static_cast<double>(d.ctas_per_cluster) * d.tiles *
-                        (static_cast<double>(d.stages_per_tile) *
-                             (d.loads_per_stage + 1 + d.mmas_per_stage + d.copies_per_stage) +
-                         static_cast<double>(d.epilogue_warps) * d.epilogue_steps);
+  const double pieces =
+      static_cast<double>(d.ctas_per_cluster) * d.tiles *
+      (static_cast<double>(d.stages_per_tile) *
+           (d.loads_per_stage + 1 + d.mmas_per_stage + d.copies_per_stage + d.consumers) +
+       static_cast<double>(d.epilogue_warps) * d.epilogue_steps);
   if (pieces > kMostPieces)
     node.fail(fmt::format("{:.0f} pieces of work; at most {}", pieces, kMostPieces));
   return d;

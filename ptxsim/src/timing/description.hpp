@@ -31,11 +31,13 @@ struct Description {
   double mma_m = 128, mma_n = 128, mma_k = 64, bits = 4;
   bool shares_a = false;          // every second MMA finds A in the collector
   uint32_t copies_per_stage = 0;  // tcgen05.cp of 512 bytes
-  // Warpgroups that issue the MMAs themselves (wgmma) and decode operands for them, 0: there are
-  // none. They take turns with the stages; each stage takes `consumer_slots` instructions of every
-  // scheduler.
+  // Who issues the MMAs, 0: a warp of its own. Warpgroups (wgmma) that decode operands, too, and
+  // take turns with the stages; or warps (mma.sync) that have a part of every stage and of the
+  // epilogue. A stage takes `consumer_slots` instructions of every scheduler, and of mma.sync
+  // `fragment_bytes` that the warps read from shared memory.
   uint32_t consumers = 0;
-  double consumer_slots = 0;
+  bool mma_sync = false;
+  double consumer_slots = 0, fragment_bytes = 0;
   // The epilogue, of each CTA.
   uint32_t epilogue_warps = 4;
   uint32_t epilogue_steps = 8;  // pieces that a warp divides its part into

@@ -22,7 +22,9 @@ class Build {
     for (uint32_t tile = 0; tile < d_.tiles; ++tile) {
       for (uint32_t stage = 0; stage < d_.stages_per_tile; ++stage) {
         load_stage();
-        if (d_.consumers > 0)
+        if (d_.mma_sync)
+          share_stage(stage == 0 && tile > 0);
+        else if (d_.consumers > 0)
           consume_stage(stage == 0 && tile > 0);
         else
           multiply_stage(stage == 0 && tile > 0);
@@ -55,7 +57,8 @@ class Build {
       for (uint32_t c = 0; c < d_.consumers; ++c)
         consumers_.push_back(
             work_.add_actor(fmt::format("CTA 0 consumer {}", c), "consumer", Sequence::kSerial));
-    for (uint32_t w = 0; w < d_.epilogue_warps; ++w) {
+    if (d_.mma_sync) a.epilogue = consumers_;
+    for (uint32_t w = 0; w < d_.epilogue_warps && !d_.mma_sync; ++w) {
       a.epilogue.push_back(work_.add_actor(fmt::format("CTA {} epilogue {}", cta, w), "epilogue",
                                            Sequence::kSerial));
       a.tmem.push_back(work_.add_actor(fmt::format("CTA {} TMEM loads {}", cta, w), "TMEM loads",
@@ -140,11 +143,39 @@ class Build {
                                needs, after));
   }
 
+  // Every warp reads its fragments and multiplies them; the stage is free when all of them have.
+  void share_stage(bool switches) {
+    const auto stage = static_cast<int32_t>((filled_ - 1) % d_.stages);
+    std::vector<After> after, parts;
+    for (const uint32_t load : arrivals_) after.push_back({load, Delay::kBarrierHop});
+    if (switches) after.push_back({last_tile_, Delay::kTileSwitch});
+    const double macs = d_.mmas_per_stage * d_.mma_m * d_.mma_n * d_.mma_k * d_.bits / 16;
+    const double warps_of_scheduler = static_cast<double>(d_.consumers) / kSchedulers;
+    for (uint32_t w = 0; w < d_.consumers; ++w) {
+      const Demand needs[] = {
+          {Server::kIssue, scheduler_of(0, w), d_.consumer_slots / warps_of_scheduler},
+          {Server::kMmaSync, 0, macs / d_.consumers},
+          {Server::kShared, 0, d_.fragment_bytes / d_.consumers}};
+      parts.push_back({work_.add({.actor = consumers_[w],
+                                  .what = "mma.sync",
+                                  .stage = stage,
+                                  .chain = Chain{}.add(Latency::kShared).add(Latency::kMmaSync)},
+                                 needs, after)});
+    }
+    freed_.push_back(work_.add({.actor = tensor_, .what = "release", .stage = stage}, {}, parts));
+  }
+
   void epilogue(uint32_t cta, uint32_t done) {
     const CtaActors& actors = ctas_[cta];
     const double elements = d_.elements / d_.epilogue_warps / d_.epilogue_steps;
     for (uint32_t w = 0; w < d_.epilogue_warps; ++w) {
       const uint32_t warp = actors.epilogue[w];
+      if (d_.mma_sync) {  // its accumulators are in its registers
+        for (uint32_t step = 0; step < d_.epilogue_steps; ++step)
+          compute(warp, scheduler_of(cta, w), elements * d_.epilogue_scale / 32, {});
+        work_.add({.actor = warp, .what = "last stores", .delay = Delay::kEpilogueTail}, {}, {});
+        continue;
+      }
       const After finished[] = {{done, Delay::kBarrierHop}};
       uint32_t loaded = load_accumulators(cta, w, elements, finished);
       for (uint32_t step = 0; step < d_.epilogue_steps; ++step) {

@@ -140,6 +140,25 @@ double macs_of(const LaunchWork& work) {
   return sum / static_cast<double>(work.classes.size()) * work.clusters;
 }
 
+// Bytes of memory of the whole launch.
+double memory_of(const LaunchWork& work) {
+  double sum = 0;
+  for (const TileClass& c : work.classes)
+    for (const Demand& d : c.work.demands)
+      if (d.server == Server::kHbm) sum += d.amount;
+  return sum / static_cast<double>(work.classes.size()) * work.clusters;
+}
+
+// us that the GPU needs at its power limit: no more multiplications a second than were seen, and of
+// multiplications and memory together no more than takes all of the power.
+double least_at_power_limit(const LaunchWork& work, const Values& values, double from_memory) {
+  const double macs = macs_of(work) * 1e-6;
+  if (!work.is_narrow) return macs / at(values, Parameter::kSustained);
+  const double both = macs / at(values, Parameter::kPowerNarrow) +
+                      memory_of(work) * from_memory * 1e-6 / at(values, Parameter::kPowerMemory);
+  return std::max(macs / at(values, Parameter::kSustainedNarrow), both);
+}
+
 }  // namespace
 
 LaunchTime time_of(const LaunchWork& work, const Values& values) {
@@ -159,10 +178,8 @@ LaunchTime time_of(const LaunchWork& work, const Values& values) {
   const double inside = time.first_wave + time.later_waves;
   time.atomics =
       std::max(0.0, work.atomics_of_a_line * at(values, Parameter::kAtomicAddress) * 1e-3 - inside);
-  time.power = std::max(0.0, macs_of(work) * 1e-6 /
-                                     at(values, work.is_narrow ? Parameter::kSustainedNarrow
-                                                               : Parameter::kSustained) -
-                                 inside - time.atomics);
+  time.power = std::max(
+      0.0, least_at_power_limit(work, values, sharing.from_memory) - inside - time.atomics);
   time.gap = at(values, work.dependent_launch ? Parameter::kPdlGap
                         : work.in_graph       ? Parameter::kGraphGap
                                               : Parameter::kLaunchGap);
@@ -190,13 +207,14 @@ Doubt doubt_of(const LaunchWork& work, const GpuParameters& gpu, const std::vect
 
 Interval interval_of(const LaunchWork& work, const GpuParameters& gpu, uint32_t draws,
                      uint64_t seed) {
-  std::mt19937_64 random(seed);
+  std::mt19937_64 first(seed), later(seed + 1);
   std::vector<double> totals;
   for (uint32_t i = 0; i < draws; ++i) {
     Values values{};
     for (size_t p = 0; p < kNumParameters; ++p) {
       // 53 bits, by hand: the standard's distributions differ between libraries.
-      const double part = static_cast<double>(random() >> 11) * 0x1p-53;
+      const bool is_later = p >= static_cast<size_t>(kFirstOfLater);
+      const double part = static_cast<double>((is_later ? later : first)() >> 11) * 0x1p-53;
       values[p] = gpu.known[p].low + part * (gpu.known[p].high - gpu.known[p].low);
     }
     at(values, Parameter::kNumSms) = std::round(at(values, Parameter::kNumSms));

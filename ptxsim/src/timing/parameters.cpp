@@ -70,6 +70,8 @@ constexpr const char* kNames[kNumParameters] = {
     "sustained_4bit_tmac_per_s",
     "role_factor",
     "model_factor",
+    "power_4bit_tmac_per_s",
+    "power_memory_tb_per_s",
 };
 constexpr const char* kKinds[] = {"measured", "published", "derived", "fitted", "assumed"};
 

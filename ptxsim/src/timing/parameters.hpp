@@ -73,8 +73,15 @@ enum class Parameter : uint8_t {
   kSustainedNarrow,  // the same of 4-bit operands, of which four count as one
   kRoleError,   // as kModelError, of kernels whose warps have roles: bulk copies, asynchronous MMAs
   kModelError,  // what the model leaves out, as a factor on the time inside a kernel that is run
+  // What a launch of 4-bit operands would need to take the power limit by itself: T multiply-adds
+  // a s, as kSustainedNarrow, and TB/s of memory. Its parts of both add up.
+  kPowerNarrow,
+  kPowerMemory,
   kCount
 };
+// Those before it are drawn by a generator of their own: an interval does not change when
+// parameters are added behind them.
+inline constexpr Parameter kFirstOfLater = Parameter::kPowerNarrow;
 inline constexpr size_t kNumParameters = static_cast<size_t>(Parameter::kCount);
 const char* name_of(Parameter parameter);  // the key in the file
 

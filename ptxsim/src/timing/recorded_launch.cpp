@@ -67,7 +67,8 @@ Result<LaunchWork> record(const Case& description, const std::shared_ptr<const P
     recorded.insert(0);
   // With an SM for each CTA no CTA takes another's work at run time.
   run.all_clusters_started = volume(launch.grid) <= run.num_sms;
-  const MakeObserver make = make_recorder(recording, static_cast<uint64_t>(share.l1_bytes));
+  const MakeObserver make = make_recorder(recording, static_cast<uint64_t>(share.l1_bytes),
+                                          options.costs ? options.costs : costs_of(*program));
   const CaseResult result = run_case(
       description, program, run,
       {[&](Cluster& cluster) -> std::unique_ptr<Observer> {

@@ -7,6 +7,7 @@
 
 #include "ptxsim/case/case.hpp"
 #include "timing/estimate.hpp"
+#include "timing/statements.hpp"
 
 namespace ptxsim::timing {
 
@@ -17,6 +18,7 @@ struct RecordOptions {
   // All clusters side by side, for kernels whose CTAs wait for each other; else one after the
   // other, and none behind the last that is asked for.
   bool whole_grid = false;
+  std::shared_ptr<const StatementCosts> costs{};  // of the program; none: those of the table
 };
 
 // `gpu`: says how many CTAs share an SM, and its L1. Runs without the sanitizer; results are not

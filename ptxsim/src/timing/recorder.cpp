@@ -15,10 +15,12 @@ constexpr double kExchangeBytes = 128;  // of shared memory's rate: one of 32 la
 
 }  // namespace
 
-Recorder::Recorder(Cluster& cluster, std::shared_ptr<Recording> recording, uint64_t l1_bytes)
+Recorder::Recorder(Cluster& cluster, std::shared_ptr<Recording> recording, uint64_t l1_bytes,
+                   std::shared_ptr<const StatementCosts> costs)
     : cluster_(cluster),
       recording_(std::move(recording)),
-      costs_(costs_of(cluster.machine.program())) {
+      all_costs_(std::move(costs)),
+      costs_(all_costs_->of) {
   out_.index = cluster.index;
   grid_ = work().add_actor("grid", "grid", Sequence::kFree);
   macs_ = cluster.machine.stats().mma_multiply_adds;
@@ -195,9 +197,10 @@ void Recorder::cluster_ended() {
   recording_->clusters.push_back(std::move(out_));
 }
 
-MakeObserver make_recorder(std::shared_ptr<Recording> recording, uint64_t l1_bytes) {
-  return [recording = std::move(recording), l1_bytes](Cluster& cluster) {
-    return std::make_unique<Recorder>(cluster, recording, l1_bytes);
+MakeObserver make_recorder(std::shared_ptr<Recording> recording, uint64_t l1_bytes,
+                           std::shared_ptr<const StatementCosts> costs) {
+  return [recording = std::move(recording), l1_bytes, costs = std::move(costs)](Cluster& cluster) {
+    return std::make_unique<Recorder>(cluster, recording, l1_bytes, costs);
   };
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ptxsim/ptxsim.hpp"
+#include "timing/statements.hpp"
 #include "timing/work.hpp"
 
 namespace ptxsim::timing {
@@ -37,8 +38,10 @@ struct Recording {
   std::vector<RecordedCluster> clusters;
 };
 
-// Fills `recording` when clusters end. `l1_bytes`: what a CTA has of L1.
-MakeObserver make_recorder(std::shared_ptr<Recording> recording, uint64_t l1_bytes);
+// Fills `recording` when clusters end. `l1_bytes`: what a CTA has of L1. `costs`: of the program
+// that runs.
+MakeObserver make_recorder(std::shared_ptr<Recording> recording, uint64_t l1_bytes,
+                           std::shared_ptr<const StatementCosts> costs);
 
 // Each byte of a buffer that the grid reads comes from memory once, and from L2 every other time:
 // memory delivers the part of what `recording` read of a buffer that is left when the whole grid

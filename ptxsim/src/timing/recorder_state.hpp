@@ -86,7 +86,8 @@ struct CtaState {
 
 class Recorder : public Observer {
  public:
-  Recorder(Cluster& cluster, std::shared_ptr<Recording> recording, uint64_t l1_bytes);
+  Recorder(Cluster& cluster, std::shared_ptr<Recording> recording, uint64_t l1_bytes,
+           std::shared_ptr<const StatementCosts> costs);
 
   bool wants_statements() const override { return true; }
   bool wants_global_accesses() const override { return true; }
@@ -207,7 +208,8 @@ class Recorder : public Observer {
 
   Cluster& cluster_;
   std::shared_ptr<Recording> recording_;
-  std::vector<StatementCost> costs_;
+  std::shared_ptr<const StatementCosts> all_costs_;
+  const std::vector<StatementCost>& costs_;
   RecordedCluster out_;
   std::vector<CtaState> ctas_;
   uint32_t grid_ = 0, start_ = 0;

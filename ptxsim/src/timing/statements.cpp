@@ -4,8 +4,12 @@
 #include <cstdio>
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
+
+#include "timing/sass_costs.hpp"
 
 namespace ptxsim::timing {
 namespace {
@@ -65,18 +69,36 @@ class FoldedStatements {
   std::set<uint32_t> products_, logic_;  // registers, in the order of the text
 };
 
+// Latencies stay the table's; of what it does not name, each instruction waits for the one before.
+void take(const SassCost& counted, Expansion& expansion) {
+  if (!expansion.is_modelled)
+    expansion.chain = Chain{}.add(Latency::kAlu, std::max(1.0, counted.slots));
+  expansion.slots = counted.slots;
+  expansion.functions = counted.functions;
+  expansion.doubles = counted.doubles;
+  expansion.is_modelled = true;
+}
+
 }  // namespace
 
-std::vector<StatementCost> costs_of(const Program& program) {
+std::shared_ptr<const StatementCosts> costs_of(const Program& program,
+                                               std::span<const SassSection> sass) {
   FoldedStatements folded(program.entry->statements);
-  std::vector<StatementCost> costs;
-  costs.reserve(program.entry->statements.size());
+  const std::vector<std::optional<SassCost>> counted =
+      sass.empty() ? std::vector<std::optional<SassCost>>(program.entry->statements.size())
+                   : costs_of_sass(program, sass);
+  StatementCosts costs;
+  costs.of.reserve(program.entry->statements.size());
   for (size_t i = 0; i < program.entry->statements.size(); ++i) {
     const Statement& s = program.entry->statements[i];
     const Traits& traits = program.traits[i];
     StatementCost cost;
     cost.expansion = expansion_of(s);
     if (folded.folds(s)) cost.expansion.slots = 0, cost.expansion.chain = {};
+    if (counted[i]) {
+      costs.told += 1;
+      take(*counted[i], cost.expansion);
+    }
     cost.counts_up = traits.has(Trait::kUpdates) && has(s, {"add", "inc"}) &&
                      s.operands.back().kind == Operand::Kind::kImmediate;
     cost.adds_floats = traits.has(Trait::kUpdates) && has(s, {"f32", "f16x2", "bf16x2", "f64"});
@@ -92,9 +114,9 @@ std::vector<StatementCost> costs_of(const Program& program) {
     cost.operand_bits = operand_bits(s);
     const bool stores_half = has(s, {"sp", "sp::ordered_metadata"});
     cost.warp_macs = macs_of_shape(s) / (stores_half ? 2 : 1);
-    costs.push_back(cost);
+    costs.of.push_back(cost);
   }
-  return costs;
+  return std::make_shared<const StatementCosts>(std::move(costs));
 }
 
 }  // namespace ptxsim::timing

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "ptxsim/ir/program.hpp"
 #include "timing/expansion.hpp"
+#include "timing/sass_listing.hpp"
 
 namespace ptxsim::timing {
 
@@ -25,6 +28,12 @@ struct StatementCost {
 };
 
 // By Insn::statement.
-std::vector<StatementCost> costs_of(const Program& program);
+struct StatementCosts {
+  std::vector<StatementCost> of;
+  size_t told = 0;  // statements whose instructions are counted in `sass`, not the table's
+};
+// `sass`: what ptxas made of the kernel; empty: the table alone.
+std::shared_ptr<const StatementCosts> costs_of(const Program& program,
+                                               std::span<const SassSection> sass = {});
 
 }  // namespace ptxsim::timing

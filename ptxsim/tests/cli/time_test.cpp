@@ -46,6 +46,80 @@ TEST_F(Program, ALaterLaunchCanOverlapTheOneBefore) {
   EXPECT_NEAR(total({}) - total({"--pdl"}), 0.5, 1e-9);
 }
 
+// What ptxas might make of kKernel; the sum is two instructions.
+const std::string kSass = R"(	.section	.text.twice,"ax",@progbits
+.text.twice:
+	//## File ".nv_debug_ptx_txt", line 12
+        /*0000*/                   LDG.E R2, desc[UR4][R2.64] ;
+	//## File ".nv_debug_ptx_txt", line 13
+        /*0010*/                   IADD3 R5, R2, R2, RZ ;
+        /*0020*/                   IADD3 R5, R5, RZ, RZ ;
+	//## File ".nv_debug_ptx_txt", line 15
+        /*0030*/                   STG.E desc[UR4][R4.64], R5 ;
+        /*0040*/                   EXIT ;
+)";
+
+class ProgramWithTools : public Program {
+ protected:
+  ProgramWithTools() {
+    std::filesystem::create_directories(path("cuda/bin"));
+    setenv("CUDA_HOME", path("cuda").c_str(), 1);
+    tool("ptxas", "echo \"$@\" > arguments");
+    tool("nvdisasm", "cat k.sass");
+    write("k.sass", kSass);
+  }
+  ~ProgramWithTools() override { unsetenv("CUDA_HOME"); }
+  void tool(const std::string& name, const std::string& does) const {
+    const std::string file = "cuda/bin/" + name;
+    write(file, "#!/bin/sh\n" + does + "\n");
+    std::filesystem::permissions(path(file), std::filesystem::perms::owner_all);
+  }
+  Outcome time(const std::string& sass, const std::string& format = "--json") const {
+    return start({"time", "k.ptx", "--case", "c.json", "--sass", sass, format});
+  }
+};
+
+TEST_F(ProgramWithTools, CountsTheInstructionsThatPtxasMakes) {
+  for (const char* how : {"ptxas", "auto", "k.sass"}) {
+    const Outcome outcome = time(how);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome;
+    const auto counts = nlohmann::json::parse(outcome.out).at("launches").at(0).at("instructions");
+    EXPECT_EQ(counts.at("from"), how == std::string("k.sass") ? "listing" : "ptxas");
+    EXPECT_EQ(counts.at("statements"), 10);
+    EXPECT_EQ(counts.at("counted"), 10);
+  }
+  const std::string arguments = read("arguments");
+  EXPECT_TRUE(contains(arguments, "-arch=sm_90a -lineinfo --entry twice -o ")) << arguments;
+  EXPECT_TRUE(contains(arguments, "/kernel.cubin k.ptx")) << arguments;
+  EXPECT_TRUE(contains(time("ptxas", "--graph").out, "10 of 10 statements"));
+  const auto table = nlohmann::json::parse(time("off").out).at("launches").at(0).at("instructions");
+  EXPECT_EQ(table.at("from"), "table");
+  EXPECT_EQ(table.at("counted"), 0);
+}
+
+TEST_F(ProgramWithTools, AToolThatFailsIsAnErrorOrANote) {
+  tool("ptxas", "echo 'ptxas fatal   : no such target' >&2; exit 3");
+  const std::string reason = "ptxas -arch=sm_90a -lineinfo --entry twice -o ";
+  const Outcome asked = time("ptxas");
+  EXPECT_EQ(asked.exit_code, 2);
+  EXPECT_TRUE(contains(asked.err, reason)) << asked;
+  EXPECT_TRUE(contains(asked.err, "exit status 3: ptxas fatal   : no such target")) << asked;
+  const Outcome automatic = time("auto");
+  ASSERT_EQ(automatic.exit_code, 0) << automatic;
+  const auto counts = nlohmann::json::parse(automatic.out).at("launches").at(0).at("instructions");
+  EXPECT_EQ(counts.at("from"), "table");
+  EXPECT_TRUE(contains(counts.at("note").get<std::string>(), "exit status 3")) << automatic;
+  EXPECT_TRUE(contains(time("auto", "--graph").out, "instructions are the table's: --sass: "));
+}
+
+TEST_F(ProgramWithTools, WhatIsNoListingIsRefused) {
+  tool("nvdisasm", "echo nothing");
+  expect_refused(time("ptxas"), "", "nvdisasm: no instruction with its line of PTX");
+  write("k.sass", "nothing");
+  expect_refused(time("k.sass"), "", "k.sass: no instruction with its line of PTX");
+  expect_refused(time("none.sass"), "none.sass", "cannot read");
+}
+
 TEST_F(Program, WhatCannotBeTimedIsRefused) {
   write("l.json", kLaunch);
   expect_refused(start({"time"}), "", "time needs a kernel or --launch, and not both");

@@ -93,6 +93,9 @@ def test_time_is_an_estimate_with_an_interval():
     assert 0.5 < time.low_us < time.us < time.high_us < 5
     assert time.unknown_percent == 0 and time.critical_path
     assert ptxsim.time(ADD, gpu="h100", **arguments).us > time.us
+    assert time.details["instructions"]["from"] == "table"
+    with pytest.raises(ptxsim.InputError, match="cannot read"):
+        ptxsim.time(ADD, sass="none.sass", **arguments)
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,33 @@ TEST(Description, ConsumersDecodeAndMultiply) {
   }
 }
 
+// Two warps of mma.sync have half of every stage each, at half of the tensor cores' rate: 1 us for
+// the first of them, 2 for both. Loads arrive at 1.8 and 2.3; products from 1.9 to 3.9, until 5.9.
+// The third load begins 0.1 after 3.9 and is there 0.1 after 5.0, before the second stage ends; its
+// products end at 7.9, and one warp's, which comes first, at 6.9. Each has an epilogue in its
+// registers: 1 MUFU instruction for 32 elements, 0.008 us, and last stores.
+TEST(Description, WarpsOfMmaSyncShareAStageAndTheEpilogue) {
+  std::string text =
+      replaced(kLaunch, "\"mma\": {", "\"consumers\": {\"count\": 2}, \"mma\": {\"sync\": true, ");
+  text = replaced(text, "\"warps\": 1, \"steps\": 1",
+                  "\"steps\": 1, \"elements\": 64, \"mufu_per_element\": 1");
+  const LaunchWork work = work_of(description(text));
+  EXPECT_NEAR(time_of(work, values()).first_wave, 7.9 + 0.008 + 0.05, kExact);
+  for (const Demand& d : work.classes.at(0).work.demands)
+    EXPECT_TRUE(d.server != Server::kTensor && d.server != Server::kTmem);
+}
+
+// 400,000 bytes of fragments take 4 us of a bandwidth of 100 bytes a clk where products take 2.
+TEST(Description, FragmentsOfMmaSyncComeFromSharedMemory) {
+  Values slow = values();
+  at(slow, Parameter::kSharedBandwidth) = 100;
+  const std::string text = replaced(
+      kLaunch, "\"mma\": {",
+      "\"consumers\": {\"count\": 4, \"fragment_bytes\": 400000}, \"mma\": {\"sync\": true, ");
+  const std::string rest = replaced(text, "\"warps\": 1, ", "");
+  EXPECT_NEAR(time_of(work_of(description(rest)), slow).first_wave, 1.9 + 3 * 4 + 0.05, kExact);
+}
+
 // Two operands share A: 64 + 64 columns, 4096 bytes of A once and 2048 of B twice; in a pair 1536
 // of B.
 TEST(Description, TheCollectorReadsAOnce) {
@@ -99,6 +126,29 @@ TEST(Description, TheCollectorReadsAOnce) {
     for (const Demand& d : work.demands) bytes += d.server == Server::kShared ? d.amount : 0;
     EXPECT_EQ(bytes, 3 * ((shares ? 1 : 2) * 4096.0 + 2 * 2048.0));
   }
+}
+
+// 98,304 multiply-adds, counted as of 16 bits, take 0.098304 us of all power, 3 MB of memory 30:
+// both add up; L2 that holds them leaves the first. Faster than a rate that was seen it is never.
+TEST(Description, MultiplicationsAndMemoryShareThePower) {
+  std::string text = replaced(kLaunch, "\"bits\": 16", "\"bits\": 4");
+  text = replaced(text, "\"l2_bytes\": 0", "\"l2_bytes\": 0, \"unique_bytes\": 3000000");
+  Values v = values();
+  at(v, Parameter::kHbm) = at(v, Parameter::kSustainedNarrow) = 1e6;
+  at(v, Parameter::kPowerMemory) = 0.1;
+  at(v, Parameter::kL2Bytes) = 100;
+  LaunchWork work = work_of(description(text));
+  const auto least = [&] {
+    const LaunchTime time = time_of(work, v);
+    return time.power + time.first_wave;
+  };
+  EXPECT_NEAR(least(), 30.098304, kExact);
+  at(v, Parameter::kSustainedNarrow) = 0.001;
+  EXPECT_NEAR(least(), 98.304, kExact);
+  at(v, Parameter::kPowerNarrow) = 0.0005;
+  EXPECT_NEAR(least(), 196.608 + 30, kExact);
+  work.is_warm = true;
+  EXPECT_NEAR(least(), 196.608, kExact);
 }
 
 TEST(Description, TheTimelineShowsEveryRole) {
@@ -124,6 +174,10 @@ TEST(Description, WhatIsNotValidIsRefusedWithItsPlace) {
       {"\"bits\": 16", "\"bits\": 5", "mma.bits: 5; must be 4, 8 or 16"},
       {"\"stages_per_tile\": 3", "\"stages_per_tile\": 1000000", "pieces of work; at most 1000000"},
       {"\"mma\": {", "\"mna\": {", "mna"},
+      {"\"mma\": {", "\"mma\": {\"sync\": true, ", "mma.sync needs consumers"},
+      {"\"mma\": {", "\"consumers\": {}, \"mma\": {\"sync\": true, ",
+       "epilogue.warps: with mma.sync"},
+      {"\"mma\": {", "\"consumers\": {\"fragment_bytes\": 1}, \"mma\": {", "only of mma.sync"},
   };
   for (const Bad& b : bad) {
     const auto list = parse_descriptions(replaced(kLaunch, b.from, b.to), "launch.json");

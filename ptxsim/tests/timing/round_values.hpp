@@ -68,6 +68,8 @@ inline ptxsim::timing::Values round_values() {
   at(v, kSustainedNarrow) = 1;
   at(v, kRoleError) = 1;
   at(v, kModelError) = 1;
+  at(v, kPowerNarrow) = 1;
+  at(v, kPowerMemory) = 1e6;
   return v;
 }
 

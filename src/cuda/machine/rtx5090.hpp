@@ -11,13 +11,16 @@ inline constexpr Gpu kRtx5090{
     .sms = {170, Kind::kPublished, "NVIDIA RTX Blackwell GPU Architecture (white paper)"},
     .l2_bytes = {100'663'296, Kind::kDataSheet, "white paper: 96 MiB"},
     .memory_bytes = {32e9, Kind::kDataSheet, "data sheet"},
-    .clocks_per_us = {2600, Kind::kPublished,
-                      "Neroued/ninfer, issues 160 and 264: 2004 to 2020 TFLOP/s are 2880; boost "
-                      "clock 2410"},
-    .hbm_bytes_per_us = {1.67e6, Kind::kPublished,
-                         "Neroued/ninfer, issues 160 and 264: a sustained read of 1.6745e6"},
-    .l2_bytes_per_us = {6e6, Kind::kAssumed, "not published"},
-    .ingest_bytes_per_us = {154e3, Kind::kAssumed, "64 B a clock"},
+    .clocks_per_us = {2870, Kind::kPublished,
+                      "Neroued/ninfer, issue 160: 2870 to 2880 inside a kernel of these "
+                      "multiplications; boost clock 2410"},
+    .hbm_bytes_per_us = {1.56e6, Kind::kFitted,
+                         "Neroued/ninfer, issue 264, 8 rows (ptxsim/docs/clock.md); a "
+                         "sustained read reaches 1.6745e6"},
+    .l2_bytes_per_us = {6.6e6, Kind::kDerived,
+                        "Neroued/ninfer, issue 160: TMA alone fills stages at 6.977e6, on a card "
+                        "with 2117 instead of 2010 TFLOP/s"},
+    .ingest_bytes_per_us = {184e3, Kind::kAssumed, "64 B a clock"},
     .shared_bytes_per_clock = {128, Kind::kAssumed, "32 banks of 4 bytes"},
     .half_macs_per_us =
         {100e6, Kind::kDerived,

@@ -65,6 +65,32 @@ class ClockTables(unittest.TestCase):
         self.assertEqual(run("clock_tables", "--ptxsim", PTXSIM, "--update", wrong).returncode, 0)
         self.assertEqual(wrong.read_text(), text)
 
+    def test_a_kernel_alone_has_no_gap_and_a_call_has_all_of_its_launches(self):
+        launch = {
+            "clusters": 170,
+            "pipeline": {"stages": 3, "stages_per_tile": 40, "stage_bytes": 28672, "unique_bytes": 100000000},
+            "mma": {"sync": True},
+            "consumers": {"count": 8},
+            "epilogue": {},
+        }
+        row = {"table": "all", "case": "", "published_us": 60}
+        rows = [
+            dict(row, kernel="launch", measure="period", launch=launch),
+            dict(row, kernel="alone", measure="kernel", launch=launch),
+            dict(row, kernel="call", measure="sum", launches=[launch, launch]),
+        ]
+        result = run("clock_tables", "--ptxsim", PTXSIM, "--gpu", "rtx5090", "--rows", self.write("rows.json", {"rows": rows}))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines = [
+            [cell.strip() for cell in line.split("|")[1:-1]] for line in result.stdout.splitlines() if line.startswith("| ")
+        ]
+        told = {line[0]: line for line in lines}
+        whole, alone, call = (float(told[name][3]) for name in ("launch", "alone", "call"))
+        self.assertAlmostEqual(alone, whole - 0.8, delta=0.11)
+        self.assertEqual((told["alone"][2], told["alone"][4]), ("the kernel alone, cold", ""))
+        self.assertAlmostEqual(call, 2 * whole, delta=0.11)
+        self.assertEqual(told["call"][6], told["call"][3])
+
     def test_a_later_campaign_has_the_points_of_the_document(self):
         rows = self.folder / "h200_campaign.json"
         points = ROOT / "ptxsim/src/timing/measured/h200_2026_11_23.json"

@@ -56,7 +56,7 @@ TEST(Sm120aChoice, TheModelKnowsWhatMemoryAndTensorCoresAllow) {
     const Problem p{.m = m, .n = 17408, .k = 5120};
     return sm120a::modelled_us(p, sm120a::choose_instance(p, caps).config, caps);
   };
-  EXPECT_NEAR(us(16, kRtx5090), 100.3e6 / 1.67e6 + 3, 1);
+  EXPECT_NEAR(us(16, kRtx5090), 100.3e6 / 1.56e6 + 3, 1);
   EXPECT_NEAR(us(16, kSpark), 100.3e6 / 0.232e6 + 3, 4);
   EXPECT_GT(us(1024, kRtx5090), 365e9 / 2.0e9) << "2.0 PFLOP/s";
   EXPECT_LT(us(1024, kRtx5090), 255);
