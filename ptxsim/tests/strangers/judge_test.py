@@ -44,7 +44,7 @@ class Judge(unittest.TestCase):
 
     def test_table(self):
         family = programs.Family("f", "somebody/f", "0123456789abcdef", [programs.program(ENTRY, FAMILY)])
-        row = table.Row(family.programs[0], judge.Outcome("finding", "k.ptx:7", 2.0, ["R17 (error)"]), None, None)
+        row = table.Row(family.programs[0], judge.Outcome("finding", "k.ptx:7", 2.0, ["R17 (error)"]), None, None, None)
         self.assertFalse(row.as_listed)
         with tempfile.TemporaryDirectory() as folder:
             page = pathlib.Path(folder) / "page.md"
