@@ -12,11 +12,12 @@ int main() {
   const std::vector<half> k = normal_halves(of.keys * of.key_heads * of.dim, 2);
   const std::vector<half> v = normal_halves(of.keys * of.key_heads * of.dim, 3);
   OnDevice<half> d_q(q), d_k(k), d_v(v), out(q.size());
-  SinglePrefillParams<half, half, half> params{};
-  params.q_ptr = d_q.get();
-  params.k_ptr = d_k.get();
-  params.v_ptr = d_v.get();
-  params.o_ptr = out.get();
+  using Half = cutlass::half_t;
+  SinglePrefillParams<Half, Half, Half> params{};
+  params.q_ptr = reinterpret_cast<Half*>(d_q.get());
+  params.k_ptr = reinterpret_cast<Half*>(d_k.get());
+  params.v_ptr = reinterpret_cast<Half*>(d_v.get());
+  params.o_ptr = reinterpret_cast<Half*>(out.get());
   params.additional_params.sm_scale = 1 / std::sqrt(float(of.dim));
   params.q_stride_n = params.o_stride_n = of.query_heads * of.dim;
   params.k_stride_n = params.v_stride_n = of.key_heads * of.dim;
