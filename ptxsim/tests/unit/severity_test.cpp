@@ -38,7 +38,7 @@ constexpr Expected kExpected[] = {
     {"R15_other_bad", 15, kError},   {"R15_unused_bad", 15, kWarning},
     {"R16_bad", 16, kError},         {"R16_same_bad", 16, kWarning},
     {"R16_values_bad", 16, kError},  {"R16_over_bad", 16, kWarning},
-    {"R16_answer_bad", 16, kWarning},
+    {"R16_answer_bad", 16, kWarning}, {"R16_matrix_bad", 16, kWarning},
     {"R16_relaxed_bad", 16, kError}, {"R16_tx_bad", 16, kWarning},
 };
 
