@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pathlib
 import re
+import textwrap
+from collections import Counter
 from typing import NamedTuple
 
 from judge import Outcome
@@ -57,12 +59,24 @@ def cells(page: str) -> dict[tuple[str, str, str], list[str]]:
     return found
 
 
+def reason(program: Program) -> str:
+    return "; ".join(filter(None, [program.sizes_of_ours, program.why]))
+
+
+def summary(results: list[str]) -> str:
+    """How many programs ended in each of the ways in WORDS."""
+    counts = Counter(results)
+    ways = ", ".join(f"{word} {counts[word]}" for word in WORDS.values() if counts[word])
+    return "\n".join(textwrap.wrap(f"{len(results)} programs: {ways}.", 120))
+
+
 def markdown(families: list[Family], rows: list[Row], before: str) -> str:
     """`before`: the table that this one replaces. What did not run this time keeps its seconds and findings there, if it
     ended as it is listed today."""
     found = {(row.program.family, row.program.name, row.program.target): row for row in rows}
     earlier = cells(before)
-    lines = []
+    lines: list[str] = []
+    results: list[str] = []
     for family in families:
         lines += [f"### {family.name}", "", f"`{family.repository}` at `{family.revision[:12]}`", ""]
         lines += ["| program | for | result | seconds | findings | why |", "|---|---|---|---|---|---|"]
@@ -74,10 +88,11 @@ def markdown(families: list[Family], rows: list[Row], before: str) -> str:
                 line += [row.seconds, ", ".join(row.last.findings)]
             else:
                 line += earlier[key][3:5] if earlier.get(key, [])[2:3] == line[2:] else ["", ""]
-            line.append("; ".join(filter(None, [program.sizes_of_ours, program.why])))
+            results.append(line[2])
+            line.append(reason(program))
             lines.append(f"| {' | '.join(line)} |")
         lines.append("")
-    return "\n".join(lines)
+    return "\n".join([summary(results), "", *lines])
 
 
 BEGIN, END = "<!-- strangers:begin -->", "<!-- strangers:end -->"

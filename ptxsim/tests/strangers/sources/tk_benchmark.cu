@@ -1,5 +1,5 @@
-// A benchmark of ThunderKittens' for Blackwell with a size of ours (RUN), beside its own reference,
-// which it prints the distance to and leaves to the reader.
+// A benchmark of ThunderKittens' for Blackwell with a size of ours, beside its own reference, which
+// it prints the distance to and leaves to the reader.
 #define main main_with_sizes_of_a_gpu
 #include STRANGER
 #undef main
@@ -7,6 +7,16 @@
 #include <sstream>
 
 namespace {
+
+void run() {
+#if defined(OF_FP8)
+  run_benchmark<config<256, 64, 256, 4, true, 5, 2>>(512, 128, 512, true);
+#elif defined(OF_MXFP8)
+  run_benchmark<mxfp8_gemm::config<128, 5, 4, 12, 2, true>>(256, 128, 256, true);
+#else
+  run_benchmark<nvfp4_gemm::config<128, 5, 4, 12, 2, true>>(256, 128, 512, true);
+#endif
+}
 
 // The number behind `label` in what the benchmark printed; -1: none.
 double told(const std::string& text, const std::string& label) {
@@ -19,7 +29,7 @@ double told(const std::string& text, const std::string& label) {
 int main() {
   std::ostringstream printed;
   std::streambuf* const terminal = std::cout.rdbuf(printed.rdbuf());
-  RUN;
+  run();
   std::cout.rdbuf(terminal);
   const std::string text = printed.str();
   const double mean = told(text, "abs mean:"), most = told(text, "abs max:");
