@@ -95,8 +95,7 @@ void Sanitizer::State::acquire_from(const Execution& x, int lane, Releases& rele
     return;
   }
   TakenOver& taken = ctas[x.cta.rank].taken_over[x.thread_of(lane)];
-  const bool again =
-      taken.from == &releases && taken.scope == scope && taken.acquires == acquires;
+  const bool again = taken.from == &releases && taken.scope == scope && taken.acquires == acquires;
   bool is_narrow = false;
   for (Releases::By& by : releases.list) {
     if (again && by.number <= taken.number) continue;
@@ -110,8 +109,8 @@ void Sanitizer::State::acquire_from(const Execution& x, int lane, Releases& rele
     const bool is_of_others = by.cluster != cluster.index;
     if (is_of_others && !by.told) by.told = without_foreign(released.values);
     SyncClock clock;
-    clock.values = clock_for(cluster.index, by.cluster, released.values,
-                             is_of_others ? by.told : nullptr);
+    clock.values =
+        clock_for(cluster.index, by.cluster, released.values, is_of_others ? by.told : nullptr);
     if (needed == Scope::kCluster) clock.values = across_ctas(clock.values);
     if (acquires) {
       acquire(x, 1u << lane, clock);

@@ -402,8 +402,7 @@ struct Sanitizer::State {
 
   // Release and acquire (memory_order.cpp).
   std::map<uint64_t, Releases>& released_through(const MemoryAt& at);
-  void acquire_from(const Execution& x, int lane, Releases& releases, Scope scope,
-                    bool acquires);
+  void acquire_from(const Execution& x, int lane, Releases& releases, Scope scope, bool acquires);
 
   // Reports (findings.cpp).
   // Counts up a report of these statements that is at least as severe, if there is one.

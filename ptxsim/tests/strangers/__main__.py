@@ -24,6 +24,7 @@ import table
 
 SAMPLE = 4  # clusters of a launch
 
+
 def run_one(program: programs.Program, options: argparse.Namespace) -> table.Row:
     sources = options.sources.resolve()
     ptxsim = options.ptxsim.resolve()

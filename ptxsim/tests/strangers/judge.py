@@ -61,7 +61,7 @@ def run(
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     told = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {"findings": [], "kernels": []}
-    if "--sample" in command[:at + command[at:].index("--")]:
+    if "--sample" in command[: at + command[at:].index("--")]:
         return sampled(status, told, seconds)
     return judged(program, status, printed.read_text(errors="replace"), told["findings"], seconds)
 

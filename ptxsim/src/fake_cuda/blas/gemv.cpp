@@ -47,12 +47,12 @@ BlasStatus multiply(const char* call, Type type, void* handle, int operation, in
 
 }  // namespace
 
-#define PTXSIM_GEMV(function, Int, Number, type)                                                  \
-  PTXSIM_CUDA_API int function(void* handle, int operation, Int m, Int n, const Number* alpha,    \
-                               const Number* a, Int lda, const Number* x, Int step_of_x,          \
-                               const Number* beta, Number* y, Int step_of_y) {                    \
-    return multiply(#function, type, handle, operation, m, n, alpha, a, lda, {x, step_of_x},      \
-                    beta, {y, step_of_y});                                                        \
+#define PTXSIM_GEMV(function, Int, Number, type)                                                   \
+  PTXSIM_CUDA_API int function(void* handle, int operation, Int m, Int n, const Number* alpha,     \
+                               const Number* a, Int lda, const Number* x, Int step_of_x,           \
+                               const Number* beta, Number* y, Int step_of_y) {                     \
+    return multiply(#function, type, handle, operation, m, n, alpha, a, lda, {x, step_of_x}, beta, \
+                    {y, step_of_y});                                                               \
   }
 
 PTXSIM_GEMV(cublasSgemv_v2, int, float, Type::kF32)

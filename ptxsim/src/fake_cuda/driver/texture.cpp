@@ -108,15 +108,18 @@ bool resource_of(const Resource& given, abi::Resource& resource) {
   resource.type = given.type;
   switch (given.type) {
     case kArray:
-    case kMipmap: resource.array = given.array; return true;
+    case kMipmap:
+      resource.array = given.array;
+      return true;
     case kLinear:
       resource.linear = {given.linear.pointer, {}, given.linear.bytes};
       return channels_of(given.linear.format, given.linear.channels, resource.linear.format);
     case kRows:
-      resource.rows = {given.rows.pointer, {}, given.rows.width, given.rows.height,
-                       given.rows.pitch};
+      resource.rows = {
+          given.rows.pointer, {}, given.rows.width, given.rows.height, given.rows.pitch};
       return channels_of(given.rows.format, given.rows.channels, resource.rows.format);
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -157,8 +160,8 @@ int copy(const Copy2D* p, void* stream) {
       return cudaMemcpy2DArrayToArray(p->to.array, p->to.x, p->to.y, p->from.array, p->from.x,
                                       p->from.y, p->width, p->height, kDefault);
     if (to_array)
-      return cudaMemcpy2DToArrayAsync(p->to.array, p->to.x, p->to.y, p->from.begin(),
-                                      p->from.pitch, p->width, p->height, kDefault, stream);
+      return cudaMemcpy2DToArrayAsync(p->to.array, p->to.x, p->to.y, p->from.begin(), p->from.pitch,
+                                      p->width, p->height, kDefault, stream);
     if (from_array)
       return cudaMemcpy2DFromArrayAsync(p->to.begin(), p->to.pitch, p->from.array, p->from.x,
                                         p->from.y, p->width, p->height, kDefault, stream);
@@ -171,9 +174,8 @@ int copy(const Copy2D* p, void* stream) {
 
 PTXSIM_CUDA_API int cuArrayCreate(void** handle, const ArrayDescription* description) {
   if (description == nullptr) return kInvalidValue;
-  const Array3DDescription flat = {
-      description->width,    description->height, 0, description->format,
-      description->channels, 0};
+  const Array3DDescription flat = {description->width,  description->height,   0,
+                                   description->format, description->channels, 0};
   return make_array(handle, &flat);
 }
 PTXSIM_CUDA_ALIAS(cuArrayCreate, _v2);

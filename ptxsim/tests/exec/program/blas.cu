@@ -264,11 +264,11 @@ void matrix_and_vector(cublasHandle_t handle) {
       const Shape s{1, m, 9, false, is_plain};
       const int rows = is_plain ? s.n : s.k, columns = is_plain ? s.k : s.n;
       const float alpha = 1.5f, beta = -0.5f;
-      check_product<float, float>(
-          s, alpha, beta, kFloat, [&](auto x, int step, auto a, int lda, auto y, int step_of_y) {
-            return cublasSgemv(handle, op(!is_plain), rows, columns, &alpha, a, lda, x, step, &beta,
-                               y, step_of_y);
-          });
+      check_product<float, float>(s, alpha, beta, kFloat,
+                                  [&](auto x, int step, auto a, int lda, auto y, int step_of_y) {
+                                    return cublasSgemv(handle, op(!is_plain), rows, columns, &alpha,
+                                                       a, lda, x, step, &beta, y, step_of_y);
+                                  });
       const double one = 1, none = 0;
       check_product<double, double>(
           s, one, none, kDouble, [&](auto x, int step, auto a, int lda, auto y, int step_of_y) {

@@ -23,13 +23,12 @@ int main() {
   OnDevice<half> d_k(k), d_v(v), cache_k(want_k), cache_v(want_v);
   OnDevice<int32_t> d_pages(pages), d_first(first), d_last(last);
   OnDevice<int32_t> d_sequence(sequence), d_position(position);
-  flashinfer::paged_kv_t<half, int32_t> cache(kHeads, kPage, kDim, kSequences,
-                                              flashinfer::QKVLayout::kNHD, cache_k.get(),
-                                              cache_v.get(), d_pages.get(), d_first.get(),
-                                              d_last.get());
-  if (flashinfer::AppendPagedKVCache<half, int32_t>(
-          cache, d_k.get(), d_v.get(), d_sequence.get(), d_position.get(), tokens, kHeads * kDim,
-          kDim, kHeads * kDim, kDim) != cudaSuccess)
+  flashinfer::paged_kv_t<half, int32_t> cache(
+      kHeads, kPage, kDim, kSequences, flashinfer::QKVLayout::kNHD, cache_k.get(), cache_v.get(),
+      d_pages.get(), d_first.get(), d_last.get());
+  if (flashinfer::AppendPagedKVCache<half, int32_t>(cache, d_k.get(), d_v.get(), d_sequence.get(),
+                                                    d_position.get(), tokens, kHeads * kDim, kDim,
+                                                    kHeads * kDim, kDim) != cudaSuccess)
     return 1;
   for (uint32_t token = 0; token < tokens; ++token) {
     const int at = position[token];

@@ -1,4 +1,4 @@
-// FlashInfer's rotary embedding of queries and keys at given positions, beside the host's in double.
+// FlashInfer's rotary embedding of queries and keys at given positions, beside the host's.
 #include "compared.hpp"
 
 #include STRANGER
@@ -18,7 +18,8 @@ int main() {
       kDim, kKeyHeads * kDim, kDim, /*interleave=*/false, /*rope_scale=*/1.f, kTheta);
   if (rotated != cudaSuccess) return 1;
   Comparison comparison;
-  const auto compare = [&](const std::vector<half>& in, const std::vector<half>& out, size_t heads) {
+  const auto compare = [&](const std::vector<half>& in, const std::vector<half>& out,
+                           size_t heads) {
     for (size_t row = 0; row < kTokens * heads; ++row)
       for (size_t i = 0; i < kDim / 2; ++i) {
         const double angle = positions[row / heads] * std::pow(kTheta, -2.0 * double(i) / kDim);

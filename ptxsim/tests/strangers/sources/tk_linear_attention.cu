@@ -36,8 +36,8 @@ int main() {
       const size_t at = head * kLength + key;
       double product = 0;
       for (size_t i = 0; i < ATTN_F; ++i)
-        product += double{__bfloat162float(q[row * ATTN_F + i])} *
-                   __bfloat162float(k[at * ATTN_F + i]);
+        product +=
+            double{__bfloat162float(q[row * ATTN_F + i])} * __bfloat162float(k[at * ATTN_F + i]);
       product *= std::exp(-slopes[head] * double(query - key));
       for (size_t i = 0; i < ATTN_D; ++i) {
         sums[i] += product * __bfloat162float(v[at * ATTN_D + i]);

@@ -1,4 +1,6 @@
 // ThunderKittens' attention for Hopper, without a mask, beside the host's in double.
+#include <chrono>  // the file leaves it out
+
 #define main main_with_a_file_of_inputs
 #include STRANGER
 #undef main
