@@ -50,12 +50,10 @@ class Judge(unittest.TestCase):
         self.assertEqual(judge.together([right, right]).ends, "right")
 
     def test_samples(self):
-        def sampled(status, findings, left_out=7):
-            kernels = [{"clusters_left_out": left_out}]
-            return judge.sampled(status, {"findings": findings, "kernels": kernels}, 1.0).ends
+        def sampled(status, findings):
+            return judge.sampled(status, {"findings": findings}, 1.0).ends
 
         self.assertEqual(sampled(1, []), "sampled")  # its results are wrong, and it says so
-        self.assertEqual(sampled(0, [], 0), "wrong")  # then it is none
         self.assertEqual(sampled(1, [RACE]), "finding")
         self.assertEqual(sampled(1, [REFUSED]), "limit")
         self.assertEqual(sampled(judge.OUT_OF_TIME, []), "time")
