@@ -23,7 +23,8 @@ void join_one(List& list, uint32_t cluster, const SharedClock& clock) {
     list.insert(place, {cluster, clock});
 }
 
-// A thread of a cluster needs no record of itself inside what it knows of others.
+}  // namespace
+
 SharedClock without_foreign(const SharedClock& clock) {
   if (!clock->foreign) return alone(clock);
   auto values = std::make_shared<ClockValues>(*clock);
@@ -32,8 +33,6 @@ SharedClock without_foreign(const SharedClock& clock) {
   values->signals.reset();
   return values;
 }
-
-}  // namespace
 
 const ClockValues* foreign_clock(const ClockValues& clock, uint32_t cluster) {
   if (!clock.foreign) return nullptr;
@@ -62,11 +61,11 @@ void join_foreign(ForeignClocks& clocks, const ForeignClocks& other) {
   clocks = std::move(joined);
 }
 
-SharedClock clock_for(uint32_t to, uint32_t from, const SharedClock& clock) {
+SharedClock clock_for(uint32_t to, uint32_t from, const SharedClock& clock, SharedClock told) {
   if (to == from || !clock) return clock;
   auto values = std::make_shared<ClockValues>();
   auto list = std::make_shared<List>();
-  list->push_back({from, without_foreign(clock)});
+  list->push_back({from, told ? std::move(told) : without_foreign(clock)});
   if (clock->foreign)
     for (const ForeignClock& f : *clock->foreign) {
       if (f.cluster == to)

@@ -98,6 +98,7 @@ class Grid {
   const std::vector<GlobalRegion>& regions() const { return regions_; }
 
   std::map<uint64_t, Releases> released;                             // by address
+  uint64_t num_releasing_writes = 0;                                 // to any memory
   std::map<uint32_t, std::shared_ptr<std::vector<Record>>> records;  // by cluster
   std::map<uint64_t, std::vector<TensorMapAcquire>> acquired_maps;   // by address
   std::unordered_map<uint64_t, ScFlag> sc_flags;                     // by address

@@ -75,30 +75,42 @@ void Sanitizer::strong_write(const Execution& x, int lane, const MemoryAt& at, b
     const auto mine = std::ranges::find_if(here.list, [&](const Releases::By& by) {
       return by.cluster == here.cluster && by.rank == here.rank;
     });
-    if (mine != here.list.end())
+    const uint64_t number = ++s.grid->num_releasing_writes;
+    if (mine != here.list.end()) {
       add(mine->reach, reach);
-    else
-      here.list.push_back({here.cluster, here.rank, reach});
+      mine->number = number;
+      mine->told.reset();
+    } else {
+      here.list.push_back({here.cluster, here.rank, reach, number});
+    }
   }
   if (here.list.empty()) all.erase(found);
 }
 
-void Sanitizer::State::acquire_from(const Execution& x, int lane, const Releases& releases,
-                                    Scope scope, bool acquires) {
+void Sanitizer::State::acquire_from(const Execution& x, int lane, Releases& releases, Scope scope,
+                                    bool acquires) {
   const Scope to_writer = scope_to(x.cta.rank, releases.cluster, releases.rank);
   if (scope < to_writer || releases.scope < to_writer) {
     narrow_read = x.insn->statement;
     return;
   }
-  for (const Releases::By& by : releases.list) {
+  TakenOver& taken = ctas[x.cta.rank].taken_over[x.thread_of(lane)];
+  const bool again = taken.from == &releases && taken.scope == scope && taken.acquires == acquires;
+  bool is_narrow = false;
+  for (Releases::By& by : releases.list) {
+    if (again && by.number <= taken.number) continue;
     const Scope needed = scope_to(x.cta.rank, by.cluster, by.rank);
     const SyncClock& released = by.reach[reach_of(needed)];
     if (!released.values || (acquires && scope < needed)) {
       narrow_read = x.insn->statement;
+      is_narrow = true;
       continue;
     }
+    const bool is_of_others = by.cluster != cluster.index;
+    if (is_of_others && !by.told) by.told = without_foreign(released.values);
     SyncClock clock;
-    clock.values = clock_for(cluster.index, by.cluster, released.values);
+    clock.values =
+        clock_for(cluster.index, by.cluster, released.values, is_of_others ? by.told : nullptr);
     if (needed == Scope::kCluster) clock.values = across_ctas(clock.values);
     if (acquires) {
       acquire(x, 1u << lane, clock);
@@ -107,13 +119,14 @@ void Sanitizer::State::acquire_from(const Execution& x, int lane, const Releases
       join_into(read[reach_of(needed)].values, clock.values);
     }
   }
+  taken = {is_narrow ? nullptr : &releases, scope, acquires, grid->num_releasing_writes};
 }
 
 void Sanitizer::strong_read(const Execution& x, int lane, const MemoryAt& at, bool acquires) {
   if (!can_be_flag(at)) return;
   state_->note_strong_access(x, lane, at, false);
   if (x.program().traits_of(*x.insn).has(Trait::kReads)) state_->receive_signals(x, lane, at);
-  const auto& all = state_->released_through(at);
+  auto& all = state_->released_through(at);
   const auto found = all.find(at.offset);
   if (found == all.end()) return;
   state_->acquire_from(x, lane, found->second, at.scope, acquires);

@@ -67,7 +67,8 @@ uint32_t Sanitizer::State::new_record(const Execution& x, int lane, AsyncKind ki
                        clocks.own_async[lane],
                        {},
                        nullptr});
-  if (kind == AsyncKind::kCpAsync || traits.tensor_work == TensorWork::kCommit) {
+  if (kind == AsyncKind::kCpAsync || kind == AsyncKind::kClc ||
+      traits.tensor_work == TensorWork::kCommit) {
     for (const LaneGroup& group : clocks.groups)
       if ((group.lanes >> lane & 1) != 0) s.records.back().clock = group.clock;
     queue.with_clock.push_back(index);
@@ -82,18 +83,29 @@ void Sanitizer::State::forget_clocks(uint32_t queue_slot, uint32_t sequence) {
     records[held.front()].clock.reset();
 }
 
-// The operations and what their issuer knew happened before the arrival.
+// The operations, and of commits what their issuer knew happened before the arrival.
 void Sanitizer::arrives_at(AsyncOp op, bool and_before, const Mbarrier& barrier,
                            int destination_rank) {
   State& s = *state_;
   const uint32_t phase = static_cast<uint32_t>(barrier.phase) + 1;
   Record& record = s.record_of(op);
   const uint32_t slot = s.slot_of(barrier);
+  BarrierObject& object = s.barriers[slot];
   if (!and_before) {
     record.publications.push_back({slot, phase, destination_rank});
+    if (record.kind != AsyncKind::kClc) return;
+    // A request follows what its issuer has waited for, and the answer follows the request: who has
+    // the answer knows that to be over. complete_tx releases the answer and nothing else.
+    const auto show_over = [&](SyncClock& arriving) {
+      join_execution_into(arriving.values, *record.clock);
+      raise(writable(arriving.values).execution, s.index_of(record.warp, record.lane),
+            record.epoch);
+    };
+    show_over(object.clocks.arriving);
+    if (object.has_remote_arrivals) show_over(object.local.arriving);
+    s.forget_clocks(record.queue, record.sequence);
     return;
   }
-  BarrierObject& object = s.barriers[slot];
   const auto arrive = [&](SyncClock& arriving) {
     join_into(arriving.values, record.clock);
     ClockValues& values = writable(arriving.values);

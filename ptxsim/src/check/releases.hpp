@@ -19,10 +19,23 @@ struct Releases {
   struct By {
     uint32_t cluster, rank;
     Reach reach;
+    uint64_t number = 0;  // of the write that `reach` last grew with, counted over the grid
+    // As other clusters are told of it, made when the first of them asks: who tells it on hands on
+    // the same object, and to compare clocks that many clusters have told each other is quick.
+    SharedClock told{};
   };
   std::vector<By> list;
   uint32_t cluster = 0, rank = 0;  // of the last strong write, and
   Scope scope = Scope::kNone;      // its own
+};
+
+// What a thread has taken over of the releases at an address: a loop that waits there reads again
+// and again what it knows.
+struct TakenOver {
+  const Releases* from = nullptr;
+  Scope scope = Scope::kNone;
+  bool acquires = false;
+  uint64_t number = 0;  // of the last write that it has seen
 };
 
 }  // namespace ptxsim::check

@@ -155,6 +155,7 @@ struct CtaShadow {
   // memory; by thread: fenced but not written, read but not fenced.
   std::map<uint64_t, Releases> released;
   std::map<uint32_t, Reach> to_release, to_acquire;
+  std::map<uint32_t, TakenOver> taken_over;
   std::unordered_map<uint64_t, ScFlag> sc_flags;              // of its shared memory, by address
   std::unordered_map<uint64_t, std::vector<Signal>> signals;  // sent through that
 };
@@ -407,8 +408,7 @@ struct Sanitizer::State {
 
   // Release and acquire (memory_order.cpp).
   std::map<uint64_t, Releases>& released_through(const MemoryAt& at);
-  void acquire_from(const Execution& x, int lane, const Releases& releases, Scope scope,
-                    bool acquires);
+  void acquire_from(const Execution& x, int lane, Releases& releases, Scope scope, bool acquires);
 
   // Reports (findings.cpp).
   // Counts up a report of these statements that is at least as severe, if there is one.

@@ -180,6 +180,9 @@ void Sanitizer::cluster_barrier_completed(Cluster&) {
   BarrierClocks& clocks = state_->cluster_barrier;
   clocks.completed = std::move(clocks.arriving);
   clocks.arriving.clear();
+  // It waits for threads that have not exited: what the others did is over, and it is not released.
+  for (const CtaShadow& cta : state_->ctas)
+    if (cta.at_exit) join_execution_into(clocks.completed.values, *cta.at_exit);
 }
 
 void Sanitizer::cluster_barrier_passed(const Execution& x, uint32_t lanes) {

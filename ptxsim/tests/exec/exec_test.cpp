@@ -55,6 +55,14 @@ TEST_F(Exec, CallsThatAreNotModelledSaySo) {
       << outcome;
 }
 
+// Floats, and bytes that are read as fractions.
+TEST_F(Exec, TexturesOfTheDriver) {
+  const Outcome outcome = exec("h100", {"textures"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome;
+  EXPECT_EQ(outcome.out, "NVIDIA H100 80GB HBM3, compute capability 9\n");
+  EXPECT_TRUE(contains(outcome.err, "2 launches of 1 kernels")) << outcome;
+}
+
 TEST_F(Exec, FaultsAreFindings) {
   const Outcome outcome = exec("b200", {"beyond"});
   EXPECT_EQ(outcome.exit_code, 1) << outcome;

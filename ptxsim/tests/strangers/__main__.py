@@ -5,7 +5,8 @@
 
 SOURCES has a checkout of each repository under its own name; programs are built there, below build/. Seconds are those of
 the processor: --limit for a run with the sanitizer and for one without, then --longer for one that was not ready and runs
-again with --once. PYTHON has Triton, PyTorch, NumPy and pytest; without it what is written in Python is left out. Exit
+again with --once, then --longer once more with --sample besides, which compares no results. --document: rows of programs
+that do not run this time stay. PYTHON has Triton, PyTorch, NumPy and pytest; without it what is written in Python is left out. Exit
 status: 0; 1 a program ended otherwise than listed; 2 wrong arguments; 77 no nvcc.
 """
 
@@ -20,6 +21,8 @@ import build
 import judge
 import programs
 import table
+
+SAMPLE = 4  # clusters of a launch
 
 
 def run_one(program: programs.Program, options: argparse.Namespace) -> table.Row:
@@ -46,17 +49,26 @@ def run_one(program: programs.Program, options: argparse.Namespace) -> table.Row
     else:
         wrong = "" if output.exists() else build.compiled(program, sources / program.checkout, driver, output)
         if wrong:
-            return table.Row(program, judge.Outcome("not compiled", wrong, 0, []), None, None)
+            return table.Row(program, judge.Outcome("not compiled", wrong, 0, []), None, None, None)
         command = [str(output), *program.arguments]
 
     def run(name: str, limit: float, *more: str) -> judge.Outcome:
-        line = [str(ptxsim), "exec", *extra, *more, "--", *command]
-        return judge.run(program, line, folder, output.with_suffix(f".{name}.json"), environment, limit)
+        outcomes: list[judge.Outcome] = []
+        for number, arguments in enumerate(program.runs):
+            line = [str(ptxsim), "exec", *extra, *more, "--", *command, *arguments]
+            report = output.with_suffix(f".{name}{number or ''}.json")
+            outcomes.append(judge.run(program, line, folder, report, environment, limit))
+            if outcomes[-1].ends == "time":
+                break
+        return judge.together(outcomes)
 
     first = run("first", options.limit)
     if first.ends == "time" or (first.ends == "finding" and "not ready" in first.detail):
-        return table.Row(program, first, None, run("once", options.longer, "--once"))
-    return table.Row(program, first, run("plain", options.limit, "--no-sanitizer"), None)
+        again = run("once", options.longer, "--once")
+        late = again.ends == "time"
+        sample = run("sample", options.longer, "--once", "--sample", str(SAMPLE)) if late else None
+        return table.Row(program, first, None, again, sample)
+    return table.Row(program, first, run("plain", options.limit, "--no-sanitizer"), None, None)
 
 
 def main() -> int:
@@ -65,14 +77,15 @@ def main() -> int:
     )
     parser.add_argument("sources", type=pathlib.Path)
     parser.add_argument("--ptxsim", type=pathlib.Path, required=True)
-    parser.add_argument("--only", default="", help="programs with this text in 'family/name'")
+    parser.add_argument("--only", nargs="+", default=[""], help="programs with one of these texts in 'family/name'")
     parser.add_argument("--limit", type=float, default=40)
     parser.add_argument("--longer", type=float, default=200)
     parser.add_argument("--python")
     parser.add_argument("--document", type=pathlib.Path, help="the table in this page becomes what was found")
     options = parser.parse_args()
     families = programs.families()
-    chosen = [one for family in families for one in family.programs if options.only in f"{one.family}/{one.name}"]
+    known = [one for family in families for one in family.programs]
+    chosen = [one for one in known if any(text in f"{one.family}/{one.name}, {one.target}" for text in options.only)]
     if not chosen:
         print(f"strangers: --only: {options.only}; must be part of 'family/name' of a program", file=sys.stderr)
         return 2
@@ -81,7 +94,7 @@ def main() -> int:
         return 77
     rows = []
     for program in chosen:
-        if not program.ends or (program.python and not options.python):
+        if not (program.sources or program.python) or (program.python and not options.python):
             print(
                 f"SKIPPED {program.family}/{program.name}, {program.target}: {'no --python' if program.python else 'not tried yet'}"
             )

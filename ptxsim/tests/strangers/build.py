@@ -8,9 +8,27 @@ import subprocess
 
 from programs import HERE, Program
 
+HEADERS = (".h", ".hpp", ".cuh")
+
 
 def nvcc() -> str | None:
     return shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
+
+
+def resized(program: Program, sources: list[pathlib.Path], folder: pathlib.Path) -> tuple[list[pathlib.Path], str]:
+    """Copies of the sources, and of the headers beside them, with sizes of ours, and what is wrong."""
+    folder.mkdir(parents=True, exist_ok=True)
+    left = dict(program.sizes)
+    headers = [file for source in sources for file in source.parent.iterdir() if file.suffix in HEADERS]
+    for file in [*sources, *headers]:
+        text = file.read_text(encoding="utf-8", errors="surrogateescape")
+        for theirs, ours in program.sizes.items():
+            if theirs in text:
+                left.pop(theirs, None)
+            text = text.replace(theirs, ours)
+        (folder / file.name).write_text(text, encoding="utf-8", errors="surrogateescape")
+    copies = [folder / source.name for source in sources]
+    return copies, f"sizes: {next(iter(left))!r} is in none of the sources" if left else ""
 
 
 def compiled(program: Program, checkout: pathlib.Path, driver: pathlib.Path, output: pathlib.Path) -> str:
@@ -21,7 +39,13 @@ def compiled(program: Program, checkout: pathlib.Path, driver: pathlib.Path, out
     if missing:
         return f"{missing[0]} is not there; the checkout must be that of the revision in the list"
     compute = program.target.replace("sm_", "compute_")
-    options = [f"-gencode=arch={compute},code={compute}", "-O2", "-lineinfo", "-w", "-I", str(folder)]
+    parents = [source.parent for source in sources] if program.sizes else []
+    if program.sizes:
+        sources, wrong = resized(program, sources, output.with_suffix(".sources"))
+        if wrong:
+            return wrong
+    options = [f"-gencode=arch={compute},code={compute}", "-O2", "-lineinfo", "-w"]
+    options += [option for parent in dict.fromkeys([folder, *parents]) for option in ("-I", str(parent))]
     options += [flag.replace("CHECKOUT", str(checkout)) for flag in program.flags]
     if program.program:
         options.append(f'-DSTRANGER="{sources[0]}"')

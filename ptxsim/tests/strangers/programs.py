@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import pathlib
+import zlib
 from typing import Any, NamedTuple
 
 HERE = pathlib.Path(__file__).resolve().parent
 DEVICES = {"sm_90": "h100", "sm_90a": "h100", "sm_100a": "b200"}
-FIELDS = frozenset("name for folder sources flags arguments kernels program python says ends why".split())
+FIELDS = frozenset("name for folder sources sizes flags arguments runs kernels program python says ends why".split())
 WORDS = {
     "right": "right",
     "0": "ends with 0",
     "waived": "says that the GPU lacks what it needs",
     "finding": "finding",
+    "sampled": "no finding in a sample",
     "limit": "limit of ptxsim",
     "time": "not ready in time",
     "not compiled": "not compiled",
@@ -31,6 +33,8 @@ class Program(NamedTuple):
     sources: list[str]  # of the folder
     flags: list[str]
     arguments: list[str]
+    runs: list[list[str]]  # besides; once with each of these arguments; what is not well counts
+    sizes: dict[str, str]  # texts of the sources and what a copy has in their place, where main() has sizes for a GPU
     kernels: dict[str, str]  # what the program loads while it runs, a fat binary or PTX, and its source
     program: str  # of this folder, compiled in place of the stranger's own main(), which it includes
     python: list[str]  # run by Python in place of a compiled program
@@ -43,8 +47,15 @@ class Program(NamedTuple):
         return DEVICES[self.target]
 
     @property
+    def sizes_of_ours(self) -> str:
+        """What a copy of the sources has in place of the stranger's sizes, and options, as text of a table's cell."""
+        ours = " ".join([*self.sizes.values(), *self.arguments])
+        return f"sizes of ours: `{ours}`" if ours else ""
+
+    @property
     def file_name(self) -> str:
-        return "".join(letter if letter.isalnum() else "_" for letter in f"{self.name}_{self.target}")
+        sizes = f"_{zlib.crc32(json.dumps(self.sizes).encode()):08x}" if self.sizes else ""
+        return "".join(letter if letter.isalnum() else "_" for letter in f"{self.name}_{self.target}{sizes}")
 
 
 class Family(NamedTuple):
@@ -73,6 +84,8 @@ def program(entry: dict[str, Any], family: dict[str, Any]) -> Program:
         sources=entry.get("sources", []),
         flags=family.get("flags", []) + entry.get("flags", []),
         arguments=entry.get("arguments", []),
+        runs=entry.get("runs", [[]]),
+        sizes=entry.get("sizes", {}),
         kernels=entry.get("kernels", {}),
         program=entry.get("program", ""),
         python=entry.get("python", []),

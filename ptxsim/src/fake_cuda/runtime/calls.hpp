@@ -24,6 +24,20 @@ int cudaHostGetDevicePointer(void** device, void* host, unsigned flags);
 int cudaMemcpyAsync(void* to, const void* from, size_t bytes, int direction, void* stream);
 int cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                       size_t height, int direction, void* stream);
+int cudaMalloc3DArray(void** handle, const ptxsim::cuda::abi::ChannelFormat* format,
+                      ptxsim::cuda::abi::Extent extent, unsigned flags);
+int cudaFreeArray(void* handle);
+int cudaMemcpy2DToArrayAsync(void* to, size_t x, size_t y, const void* from, size_t pitch,
+                             size_t width, size_t height, int direction, void* stream);
+int cudaMemcpy2DFromArrayAsync(void* to, size_t pitch, const void* from, size_t x, size_t y,
+                               size_t width, size_t height, int direction, void* stream);
+int cudaMemcpy2DArrayToArray(void* to, size_t to_x, size_t to_y, const void* from, size_t from_x,
+                             size_t from_y, size_t width, size_t height, int direction);
+int cudaCreateTextureObject(uint64_t* object, const ptxsim::cuda::abi::Resource* resource,
+                            const ptxsim::cuda::abi::TextureSettings* settings, const void* view);
+int cudaDestroyTextureObject(uint64_t object);
+int cudaCreateSurfaceObject(uint64_t* object, const ptxsim::cuda::abi::Resource* resource);
+int cudaDestroySurfaceObject(uint64_t object);
 int cudaMemGetInfo(size_t* free, size_t* total);
 int cudaDeviceSynchronize();
 int cudaDeviceSetLimit(int limit, size_t value);

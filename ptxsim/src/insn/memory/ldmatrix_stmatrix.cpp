@@ -174,13 +174,16 @@ Outcome transpose(Execution& x, const Insn& insn) {
   return Outcome::kNext;
 }
 
-// All lanes of the warp take part, also when it is the last one of a CTA and not full.
+// All lanes of the warp take part, also when it is the last one of a CTA and not full. .sync: none
+// goes on before all have executed it, as in shfl.sync.
 template <Handler kHandler>
 Outcome full_warp(Execution& x, const Insn& insn) {
   if (x.mask != 0xffffffffu)
     x.fault(fmt::format("executed by lanes {:08x}; all 32 lanes of the warp must be there (R12)",
                         x.mask));
-  return kHandler(x, insn);
+  const Outcome outcome = kHandler(x, insn);
+  x.tell([&](Observer& o) { o.lanes_met(x, x.mask); });
+  return outcome;
 }
 
 uint32_t take_count(Decode& d) {

@@ -257,6 +257,27 @@ void wide_sizes(cublasHandle_t handle) {
   CHECK_CUDA(cudaFree(on_device));
 }
 
+// As row x op(A)^T of one row: its elements are `lda` apart, those of the result `ldc`.
+void matrix_and_vector(cublasHandle_t handle) {
+  for (const int m : {1, 7})
+    for (const bool is_plain : {true, false}) {
+      const Shape s{1, m, 9, false, is_plain};
+      const int rows = is_plain ? s.n : s.k, columns = is_plain ? s.k : s.n;
+      const float alpha = 1.5f, beta = -0.5f;
+      check_product<float, float>(s, alpha, beta, kFloat,
+                                  [&](auto x, int step, auto a, int lda, auto y, int step_of_y) {
+                                    return cublasSgemv(handle, op(!is_plain), rows, columns, &alpha,
+                                                       a, lda, x, step, &beta, y, step_of_y);
+                                  });
+      const double one = 1, none = 0;
+      check_product<double, double>(
+          s, one, none, kDouble, [&](auto x, int step, auto a, int lda, auto y, int step_of_y) {
+            return cublasDgemv_64(handle, op(!is_plain), rows, columns, &one, a, lda, x, step,
+                                  &none, y, step_of_y);
+          });
+    }
+}
+
 void products() {
   cublasHandle_t handle;
   cudaStream_t stream, is = nullptr;
@@ -280,6 +301,7 @@ void products() {
   batches_and_device_scales(handle);
   batches_by_addresses(handle);
   wide_sizes(handle);
+  matrix_and_vector(handle);
   float one = 1;
   CHECK(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, 4, &one, nullptr, 3, nullptr, 4, &one,
                     nullptr, 4) == CUBLAS_STATUS_INVALID_VALUE);

@@ -41,6 +41,46 @@ extern int cuLinkAddData_v2(void*, int, const void*, size_t, const char*, unsign
 extern int cuLinkComplete(void*, void**, size_t*);
 extern int cuLinkDestroy(void*);
 extern int cuTexRefCreate(void**);
+
+typedef struct {
+  size_t width, height;
+  int format;
+  unsigned channels;
+} ArrayDescription;
+typedef struct {
+  size_t x, y;
+  int memory;
+  void* host;
+  CUdeviceptr device;
+  void* array;
+  size_t pitch;
+} CopySide;
+typedef struct {
+  CopySide from, to;
+  size_t width, height;
+} Copy2D;
+typedef struct {
+  int type;
+  union {
+    void* array;
+    int reserved[32];
+  } of;
+  unsigned flags;
+} Resource;
+typedef struct {
+  int address_modes[3], filter;
+  unsigned flags, most_anisotropy;
+  int mipmap_filter;
+  float numbers[7];
+  int reserved[12];
+} Texture;
+extern int cuArrayCreate_v2(void**, const ArrayDescription*);
+extern int cuArrayDestroy(void*);
+extern int cuMemcpy2D_v2(const Copy2D*);
+extern int cuTexObjectCreate(uint64_t*, const Resource*, const Texture*, const void*);
+extern int cuTexObjectDestroy(uint64_t);
+extern int cuSurfObjectCreate(uint64_t*, const Resource*);
+extern int cuSurfObjectDestroy(uint64_t);
 extern int cuGetErrorName(int, const char**);
 extern int cudaGetDeviceProperties_v2(void*, int); /* of CUDA 12's runtime */
 extern int cuGetProcAddress_v2(const char*, void**, int, uint64_t, int*);
@@ -67,6 +107,16 @@ static const char* const kPtx =
     "  ld.param.u64 %rd1, [out];\n  ld.param.u32 %r1, [by];\n  mov.u32 %r2, %tid.x;\n"
     "  mul.wide.u32 %rd2, %r2, 4;\n  add.u64 %rd3, %rd1, %rd2;\n  ld.global.u32 %r3, [%rd3];\n"
     "  add.u32 %r4, %r3, %r1;\n  st.global.u32 [%rd3], %r4;\n  ret;\n}\n";
+
+static const char* const kTexturePtx =
+    ".version 8.7\n.target sm_80\n.address_size 64\n"
+    ".visible .entry fetch(.param .u64 out, .param .u64 texture)\n{\n"
+    "  .reg .b32 %r<4>;\n  .reg .b64 %rd<5>;\n  .reg .f32 %f<5>;\n"
+    "  ld.param.u64 %rd1, [out];\n  ld.param.u64 %rd2, [texture];\n  mov.u32 %r1, %tid.x;\n"
+    "  and.b32 %r2, %r1, 3;\n  shr.u32 %r3, %r1, 2;\n"
+    "  tex.2d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd2, {%r2, %r3}];\n"
+    "  mul.wide.u32 %rd3, %r1, 4;\n  add.u64 %rd4, %rd1, %rd3;\n"
+    "  st.global.f32 [%rd4], %f1;\n  ret;\n}\n";
 
 static void write_file(const char* name, const void* bytes, size_t count) {
   FILE* file = fopen(name, "wb");
@@ -141,6 +191,52 @@ static void pools_and_managed_memory(void) {
   CHECK(cuMemFree_v2(values) == 0);
 }
 
+/* Eight rows of four elements of `bytes` each, copied to an array, fetched and copied back:
+ * element i is i, and is fetched as i / `most`. */
+static void texture(int format, size_t bytes, float most) {
+  enum { kOfHost = 1, kOfArray = 3, kWrong = 7 };
+  unsigned char in[128], back[128] = {0};
+  for (int i = 0; i < 32; ++i) {
+    const float value = (float)i;
+    if (bytes == 4)
+      memcpy(in + 4 * i, &value, 4);
+    else
+      in[i] = (unsigned char)i;
+  }
+  void *array, *module, *function;
+  const ArrayDescription shape = {4, 8, format, 1}, wrong = {4, 8, kWrong, 1};
+  CHECK(cuArrayCreate_v2(&array, &wrong) == 1);
+  CHECK(cuArrayCreate_v2(&array, &shape) == 0);
+  const CopySide host = {0, 0, kOfHost, in, 0, NULL, 4 * bytes};
+  const CopySide image = {0, 0, kOfArray, NULL, 0, array, 0};
+  Copy2D copy = {host, image, 4 * bytes, 8};
+  CHECK(cuMemcpy2D_v2(&copy) == 0);
+  copy.from = image;
+  copy.to = host;
+  copy.to.host = back;
+  CHECK(cuMemcpy2D_v2(&copy) == 0 && memcmp(in, back, 32 * bytes) == 0);
+  copy.height = 9;
+  CHECK(cuMemcpy2D_v2(&copy) == 1);
+
+  Resource resource = {0};
+  resource.of.array = array;
+  Texture settings = {.address_modes = {1, 1, 1}};
+  uint64_t object, surface;
+  CUdeviceptr out;
+  float fetched[32];
+  CHECK(cuTexObjectCreate(&object, &resource, &settings, NULL) == 0);
+  CHECK(cuModuleLoadData(&module, kTexturePtx) == 0);
+  CHECK(cuModuleGetFunction(&function, module, "fetch") == 0);
+  CHECK(cuMemAlloc_v2(&out, sizeof fetched) == 0);
+  void* parameters[] = {&out, &object};
+  CHECK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL) == 0);
+  CHECK(cuMemcpyDtoH_v2(fetched, out, sizeof fetched) == 0);
+  for (int i = 0; i < 32; ++i) CHECK(fetched[i] == (float)i / most);
+  CHECK(cuTexObjectDestroy(object) == 0 && cuTexObjectDestroy(object) != 0);
+  CHECK(cuSurfObjectCreate(&surface, &resource) == 1); /* not made for surfaces */
+  CHECK(cuMemFree_v2(out) == 0 && cuModuleUnload(module) == 0 && cuArrayDestroy(array) == 0);
+}
+
 /* A KiB for each thread: a block of 1024 does not fit. */
 static size_t kib_a_thread(int threads) { return (size_t)threads << 10; }
 
@@ -196,6 +292,12 @@ int main(int argc, char** argv) {
   CHECK(cuStreamGetCtx(NULL, &of_stream) == 0 && of_stream == context);
   CHECK(cuStreamGetDevice(NULL, &device_of_stream) == 0 && device_of_stream == device);
   pools_and_managed_memory();
+  if (argc > 1 && strcmp(argv[1], "textures") == 0) {
+    enum { kUnsigned8 = 1, kFloat32 = 32 };
+    texture(kFloat32, 4, 1);
+    texture(kUnsigned8, 1, 255);
+    return failed;
+  }
   occupancy(function);
 
   CUdeviceptr values;
