@@ -14,7 +14,7 @@ void gemv(const uint8_t* activation, const PanelPair& pair, const PanelPair* nex
 void gemv_vbmi(const uint8_t* activation, const PanelPair& pair, const PanelPair* next, int rows,
                float* c);
 
-// The activation layout of gemv for one row; for 2 to 4 rows it is the tile's.
+// The activation layout of gemv for one row; for more rows it is the tile's.
 void pack_gemv_row(const ActivationSource& source, int64_t block_begin, int blocks,
                    uint8_t* packed);
 
