@@ -34,7 +34,7 @@ inline constexpr int kCTileN = 2 * kPanelN;
 inline constexpr int kGroupBlocks = 4;  // blocks whose scales share a dword
 inline constexpr int kBlockCodeBytes = kPanelN * 8;
 inline constexpr int kPackedGroupBytes = kGroupBlocks * (kBlockCodeBytes + kPanelN);
-inline constexpr int kMaxHeight = 32;  // upper bound of Engine::mr, which divides it, and gemv_rows
+inline constexpr int kMaxHeight = 32;  // upper bound of Engine::mr and Engine::gemv_rows
 
 // Where one weight panel lies: packed, or as rows in the caller's memory. Rows at and beyond `cols`
 // repeat the last valid one; nothing is read past a row's k values or past a scale that exists.

@@ -17,7 +17,7 @@ namespace {
 #include "cpu/generic/rows-inl.hpp"
 #include "cpu/isa/avx512-inl.hpp"
 
-constexpr int kMr = 4;
+constexpr int kMr = 6;
 constexpr int kRowsAtOnce = 6;  // of gemv: 12 sums of a block and 12 of all blocks in registers
 
 constexpr int kRowFloatsBytes = 64;  // of the activation, per block and row
@@ -92,21 +92,27 @@ template <int kRows>
 inline void multiply_rows(const uint8_t* activation, int height, const uint8_t* decoded, int blocks,
                           bool accumulate, float* c) {
   __m512 acc_p[kRows], acc_q[kRows];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
     acc_p[r] = accumulate ? _mm512_loadu_ps(c + r * kCTileN) : _mm512_setzero_ps();
     acc_q[r] = accumulate ? _mm512_loadu_ps(c + r * kCTileN + kPanelN) : _mm512_setzero_ps();
   }
+  // The next tile's rows, from L2: a line for each row and block.
+  const uint8_t* next = activation + int64_t{blocks} * height * kRowFloatsBytes;
   for (int block = 0; block < blocks; ++block) {
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r)
+      _mm_prefetch(reinterpret_cast<const char*>(next) + r * kRowFloatsBytes, _MM_HINT_T0);
+    next += height * kRowFloatsBytes;
     const float* a = reinterpret_cast<const float*>(activation);
     __m512 sum_p[kRows], sum_q[kRows];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) sum_p[r] = sum_q[r] = _mm512_setzero_ps();
 #pragma GCC unroll 16
     for (int k = 0; k < 16; ++k) {
       const __m512 w_p = _mm512_load_ps(decoded + 128 * k);
       const __m512 w_q = _mm512_load_ps(decoded + 128 * k + 64);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r) {
         const __m512 a_r = _mm512_set1_ps(a[r * 16 + k]);
         sum_p[r] = _mm512_fmadd_ps(a_r, w_p, sum_p[r]);
@@ -115,7 +121,7 @@ inline void multiply_rows(const uint8_t* activation, int height, const uint8_t* 
     }
     const __m512 s_p = _mm512_load_ps(decoded + kScalesAt);
     const __m512 s_q = _mm512_load_ps(decoded + kScalesAt + 64);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
       acc_p[r] = _mm512_fmadd_ps(sum_p[r], s_p, acc_p[r]);
       acc_q[r] = _mm512_fmadd_ps(sum_q[r], s_q, acc_q[r]);
@@ -123,7 +129,7 @@ inline void multiply_rows(const uint8_t* activation, int height, const uint8_t* 
     activation += int64_t{kRowFloatsBytes} * height;
     decoded += kDecodedBlockBytes;
   }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
     _mm512_storeu_ps(c + r * kCTileN, acc_p[r]);
     _mm512_storeu_ps(c + r * kCTileN + kPanelN, acc_q[r]);

@@ -19,8 +19,7 @@ namespace {
 #include "cpu/generic/rows-inl.hpp"
 #include "cpu/isa/avx512-inl.hpp"
 
-constexpr int kMr = 32;
-constexpr int kRowsAtOnce = 6;   // 12 sums of a block and 12 of all blocks in registers
+constexpr int kMr = 6;           // 12 sums of a block and 12 of all blocks in registers
 constexpr int kPairsBytes = 32;  // of the activation
 // "Decoded" k-tile, per block: the codes of P and of Q, then the FP32 scales of both. Codes become
 // bf16 in registers, for eight rows at a time: a permute and a shift for eight vdpbf16ps. Tiles of
@@ -109,8 +108,8 @@ inline void add_block(const uint8_t* activation, const uint8_t* codes_p, const u
 
 // Codes and scales of a decoded k-tile, for kRows rows.
 template <int kRows>
-void multiply_rows(const uint8_t* activation, int height, const uint8_t* decoded, int blocks,
-                   bool accumulate, float* c) {
+inline void multiply_rows(const uint8_t* activation, int height, const uint8_t* decoded, int blocks,
+                          bool accumulate, float* c) {
   const __m512i table = _mm512_load_si512(kValues);
   __m512 acc_p[kRows], acc_q[kRows];
 #pragma GCC unroll 8
@@ -118,7 +117,13 @@ void multiply_rows(const uint8_t* activation, int height, const uint8_t* decoded
     acc_p[r] = accumulate ? _mm512_loadu_ps(c + r * kCTileN) : _mm512_setzero_ps();
     acc_q[r] = accumulate ? _mm512_loadu_ps(c + r * kCTileN + kPanelN) : _mm512_setzero_ps();
   }
+  // The next tile's rows, from L2: half a line for each row and block.
+  const uint8_t* next = activation + int64_t{blocks} * height * kPairsBytes;
   for (int block = 0; block < blocks; ++block) {
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; r += 2)
+      _mm_prefetch(reinterpret_cast<const char*>(next) + r * kPairsBytes, _MM_HINT_T0);
+    next += height * kPairsBytes;
     add_block<kRows>(activation, decoded, decoded + kCodesOfQ, _mm512_load_ps(decoded + kScalesAt),
                      _mm512_load_ps(decoded + kScalesAt + 64), table, acc_p, acc_q);
     activation += int64_t{kPairsBytes} * height;
@@ -133,9 +138,8 @@ void multiply_rows(const uint8_t* activation, int height, const uint8_t* decoded
 
 void multiply(const uint8_t* activation, int height, const uint8_t* decoded, int blocks, int rows,
               bool accumulate, float* c) {
-  in_even_runs<kRowsAtOnce>(rows, [&]<int kRows>(int first) {
-    multiply_rows<kRows>(activation + first * kPairsBytes, height, decoded, blocks, accumulate,
-                         c + first * kCTileN);
+  with_rows<kMr>(rows, [&]<int kRows>() {
+    multiply_rows<kRows>(activation, height, decoded, blocks, accumulate, c);
   });
 }
 
@@ -162,11 +166,11 @@ void gemv_rows(const uint8_t* activation, int height, const PanelPair& pair, con
 
 void gemv_bf16(const uint8_t* activation, const PanelPair& pair, const PanelPair* next, int rows,
                float* c) {
-  gemv_in_runs<kRowsAtOnce>(pair, next, rows,
-                            [&]<int kRows, bool kPacked>(int first, const PanelPair* wanted) {
-                              gemv_rows<kRows, kPacked>(activation + first * kPairsBytes, rows,
-                                                        pair, wanted, c + first * kCTileN);
-                            });
+  gemv_in_runs<kMr>(pair, next, rows,
+                    [&]<int kRows, bool kPacked>(int first, const PanelPair* wanted) {
+                      gemv_rows<kRows, kPacked>(activation + first * kPairsBytes, rows, pair,
+                                                wanted, c + first * kCTileN);
+                    });
 }
 
 }  // namespace
@@ -181,7 +185,7 @@ constexpr Engine kBf16Engine = {
     .decode = decode,
     .multiply = multiply,
     .gemv = gemv_bf16,
-    .gemv_rows = kMr,
+    .gemv_rows = 16,
 };
 
 }  // namespace dualgemm::cpu::avx512
