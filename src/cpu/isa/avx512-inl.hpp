@@ -255,8 +255,9 @@ inline void load_codes(const PanelSource& source, int64_t block, __m512i (&out)[
 // Rows, Zen 4, 2 cores, M = 1, cold weights, GB/s: without 24; each row 256 to 2048 bytes ahead 24;
 // this 35; into L1 instead of L2 22; every second line only 33 where this gives 47 (another hour,
 // huge pages); spread over the chunk instead of in one burst 34 where this gives 41. Packed groups,
-// Zen 5, one core, two panels at a time, M = 4 and 8, N = 4096, K = 7168, memory busy, ms: each panel
-// 8 KiB ahead in itself 2.0 and 3.0, with the next pair's beginning 3.2 and 2.6, this 1.4 and 2.1.
+// Zen 5, one core, two panels at a time, M = 4 and 8, N = 4096, K = 7168, memory busy, ms: each
+// panel 8 KiB ahead in itself 2.0 and 3.0, with the next pair's beginning 3.2 and 2.6, this 1.4 and
+// 2.1.
 class Ahead {
  public:
   // `second` after `first`; null: nothing.

@@ -17,8 +17,10 @@ namespace {
 #include "cpu/generic/rows-inl.hpp"
 #include "cpu/isa/avx512-inl.hpp"
 
+// 12 sums of a block and 12 of all blocks in registers. Eight chains of FMAs, four rows, just hide
+// the latency of 4 cycles on two ports: 91 % of the ceiling in L1; six rows 99 %.
 constexpr int kMr = 6;
-constexpr int kRowsAtOnce = 6;  // of gemv: 12 sums of a block and 12 of all blocks in registers
+constexpr int kBlocksAhead = 4;  // how far ahead the activation is asked for, into L1
 
 constexpr int kRowFloatsBytes = 64;  // of the activation, per block and row
 
@@ -97,8 +99,8 @@ inline void multiply_rows(const uint8_t* activation, int height, const uint8_t* 
     acc_p[r] = accumulate ? _mm512_loadu_ps(c + r * kCTileN) : _mm512_setzero_ps();
     acc_q[r] = accumulate ? _mm512_loadu_ps(c + r * kCTileN + kPanelN) : _mm512_setzero_ps();
   }
-  // The next tile's rows, from L2: a line for each row and block.
-  const uint8_t* next = activation + int64_t{blocks} * height * kRowFloatsBytes;
+  // What follows of the activation, the next tile at the end, from L2.
+  const uint8_t* next = activation + int64_t{kBlocksAhead} * height * kRowFloatsBytes;
   for (int block = 0; block < blocks; ++block) {
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r)
@@ -191,11 +193,11 @@ void gemv_rows(const uint8_t* activation, int height, const PanelPair& pair, con
 
 void gemv_f32(const uint8_t* activation, const PanelPair& pair, const PanelPair* next, int rows,
               float* c) {
-  gemv_in_runs<kRowsAtOnce>(pair, next, rows,
-                            [&]<int kRows, bool kPacked>(int first, const PanelPair* wanted) {
-                              gemv_rows<kRows, kPacked>(activation + first * kRowFloatsBytes, rows,
-                                                        pair, wanted, c + first * kCTileN);
-                            });
+  gemv_in_runs<kMr>(pair, next, rows,
+                    [&]<int kRows, bool kPacked>(int first, const PanelPair* wanted) {
+                      gemv_rows<kRows, kPacked>(activation + first * kRowFloatsBytes, rows, pair,
+                                                wanted, c + first * kCTileN);
+                    });
 }
 
 }  // namespace

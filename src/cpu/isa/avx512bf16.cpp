@@ -20,9 +20,10 @@ namespace {
 #include "cpu/isa/avx512-inl.hpp"
 
 constexpr int kMr = 6;           // 12 sums of a block and 12 of all blocks in registers
-constexpr int kPairsBytes = 32;  // of the activation
+constexpr int kPairsBytes = 32;  // of the activation, per block and row
+constexpr int kBlocksAhead = 8;  // how far ahead the activation is asked for, into L1
 // "Decoded" k-tile, per block: the codes of P and of Q, then the FP32 scales of both. Codes become
-// bf16 in registers, for eight rows at a time: a permute and a shift for eight vdpbf16ps. Tiles of
+// bf16 in registers, for six rows at a time: a permute and a shift for six vdpbf16ps. Tiles of
 // bf16 values were slower: 2.4 ms against 1.5 at M = 16, N = K = 4096 on two cores of a Zen 5.
 constexpr int64_t kCodesOfQ = kBlockCodeBytes, kScalesAt = 2 * kBlockCodeBytes;
 constexpr int64_t kDecodedBlockBytes = kScalesAt + 128;
@@ -117,8 +118,8 @@ inline void multiply_rows(const uint8_t* activation, int height, const uint8_t* 
     acc_p[r] = accumulate ? _mm512_loadu_ps(c + r * kCTileN) : _mm512_setzero_ps();
     acc_q[r] = accumulate ? _mm512_loadu_ps(c + r * kCTileN + kPanelN) : _mm512_setzero_ps();
   }
-  // The next tile's rows, from L2: half a line for each row and block.
-  const uint8_t* next = activation + int64_t{blocks} * height * kPairsBytes;
+  // What follows of the activation, the next tile at the end, from L2.
+  const uint8_t* next = activation + int64_t{kBlocksAhead} * height * kPairsBytes;
   for (int block = 0; block < blocks; ++block) {
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; r += 2)
