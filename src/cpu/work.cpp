@@ -66,7 +66,7 @@ class Request {
 
   void ask(int64_t count) noexcept {
     for (; count > 0 && panel_ < 2; --count) {
-      __builtin_prefetch(at_, 0, 2);  // into L2
+      __builtin_prefetch(at_, 0, 3);  // into L1: see asks_into_l1()
       at_ += kLine;
       if (--lines_left_ > 0) continue;
       if (++row_ == rows_) {

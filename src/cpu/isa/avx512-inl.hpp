@@ -248,16 +248,28 @@ inline void load_codes(const PanelSource& source, int64_t block, __m512i (&out)[
   transpose_16x16(row, out);
 }
 
+// Instructions by name: GCC 12 drops one of two branches that differ in an intrinsic's hint alone.
+template <int kLines>
+inline void ask_for_lines(const char* at, bool into_l1) {
+  if (into_l1) {
+#pragma GCC unroll 18
+    for (int line = 0; line < kLines; ++line) asm volatile("prefetcht0 %0" : : "m"(at[64 * line]));
+  } else {
+#pragma GCC unroll 18
+    for (int line = 0; line < kLines; ++line) asm volatile("prefetcht1 %0" : : "m"(at[64 * line]));
+  }
+}
+
 // Asks for whole panels in the order of their bytes while others are computed, 18 lines a chunk of
-// 8 blocks, into L2: rows of 16 columns lie one after the other, and so do packed groups, so this
-// is the one sequential stream from memory in the loop.
+// 8 blocks: rows of 16 columns lie one after the other, and so do packed groups, so this is the one
+// sequential stream from memory in the loop.
 //
 // Rows, Zen 4, 2 cores, M = 1, cold weights, GB/s: without 24; each row 256 to 2048 bytes ahead 24;
 // this 35; into L1 instead of L2 22; every second line only 33 where this gives 47 (another hour,
 // huge pages); spread over the chunk instead of in one burst 34 where this gives 41. Packed groups,
-// Zen 5, one core, two panels at a time, M = 4 and 8, N = 4096, K = 7168, memory busy, ms: each
-// panel 8 KiB ahead in itself 2.0 and 3.0, with the next pair's beginning 3.2 and 2.6, this 1.4 and
-// 2.1.
+// Zen 5, one core, two panels at a time, all into L2, M = 4 and 8, N = 4096, K = 7168, memory busy,
+// ms: each panel 8 KiB ahead in itself 2.0 and 3.0, with the next pair's beginning 3.2 and 2.6,
+// this 1.4 and 2.1.
 class Ahead {
  public:
   // `second` after `first`; null: nothing.
@@ -267,14 +279,11 @@ class Ahead {
   void step() {
     if (codes_ == nullptr) return;
     if (packed_) {
-#pragma GCC unroll 18
-      for (int line = 0; line < 18; ++line) _mm_prefetch(codes_ + 64 * line, _MM_HINT_T1);
+      ask_for_lines<18>(codes_, into_l1_);
       codes_ += 18 * 64;
     } else {
-#pragma GCC unroll 16
-      for (int line = 0; line < 16; ++line) _mm_prefetch(codes_ + 64 * line, _MM_HINT_T1);
-      _mm_prefetch(scales_, _MM_HINT_T1);
-      _mm_prefetch(scales_ + 64, _MM_HINT_T1);
+      ask_for_lines<16>(codes_, into_l1_);
+      ask_for_lines<2>(scales_, into_l1_);
       codes_ += 16 * 64;
       scales_ += 2 * 64;
     }
@@ -297,7 +306,7 @@ class Ahead {
   const char* scales_ = nullptr;
   const PanelSource* second_;
   int64_t chunks_ = 0;
-  bool packed_ = false;
+  bool packed_ = false, into_l1_ = avx512::asks_into_l1();
 };
 
 // 8 blocks of a panel for gemv as two packed groups: where they lie, or from rows in `buffer` of
@@ -320,8 +329,9 @@ inline const uint8_t* load_chunk(const PanelSource& source, int64_t block, uint8
 }
 
 // All blocks of a pair, one after the other: block(codes of P, codes of Q, scales of P, of Q).
-// Scales wait in memory, for the sums take the registers.
-template <bool kPacked, class F>
+// Scales wait in memory, for the sums take the registers; where they take nearly all, GCC 12 spills
+// unless blocks are left as a loop.
+template <bool kPacked, bool kUnrolled, class F>
 [[gnu::always_inline]] inline void for_pair_blocks(const PanelPair& pair, const PanelPair* next,
                                                    const F& block) {
   Ahead ahead(next != nullptr ? &next->p : nullptr, next != nullptr ? &next->q : nullptr);
@@ -336,11 +346,19 @@ template <bool kPacked, class F>
       alignas(64) FourScales scales[2] = {group_scales(p), group_scales(q)};
       asm("" : "+m"(scales));
       const int here = left < kGroupBlocks ? static_cast<int>(left) : kGroupBlocks;
-#pragma GCC unroll 4
-      for (int b = 0; b < kGroupBlocks; ++b) {
-        if (b >= here) break;
+      const auto at = [&](int b) __attribute__((always_inline)) {
         block(p + b * kBlockCodeBytes, q + b * kBlockCodeBytes, scales[0].block[b],
               scales[1].block[b]);
+      };
+      if constexpr (kUnrolled) {
+#pragma GCC unroll 4
+        for (int b = 0; b < kGroupBlocks; ++b) {
+          if (b >= here) break;
+          at(b);
+        }
+      } else {
+#pragma GCC unroll 1
+        for (int b = 0; b < here; ++b) at(b);
       }
       p += kPackedGroupBytes;
       q += kPackedGroupBytes;

@@ -12,6 +12,7 @@
 //     bits survive.
 //   * Rows are interleaved in program order: a chain of 4 vpdpbusd is longer than what the
 //     scheduler looks ahead on Intel.
+#include <cpuid.h>
 #include <immintrin.h>
 
 #include "cpu/isa/avx512.hpp"
@@ -203,6 +204,16 @@ constexpr Engine make_engine(decltype(Engine::gemv) gemv) {
 }
 
 }  // namespace
+
+bool asks_into_l1() noexcept {
+  static const bool is_family_1a = [] {
+    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) == 0) return false;
+    constexpr unsigned kExtended = 0xF;  // the base family; what is above it is added
+    return (eax >> 8 & 0xF) == kExtended && (eax >> 20 & 0xFF) + kExtended == 0x1A;
+  }();
+  return is_family_1a;
+}
 
 }  // namespace dualgemm::cpu::avx512
 

@@ -154,7 +154,7 @@ void gemv_rows(const uint8_t* activation, int height, const PanelPair& pair, con
   __m512 acc_p[kRows], acc_q[kRows];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) acc_p[r] = acc_q[r] = _mm512_setzero_ps();
-  for_pair_blocks<kPacked>(
+  for_pair_blocks<kPacked, true>(
       pair, next,
       [&](const uint8_t* p, const uint8_t* q, __m512 s_p, __m512 s_q)
           __attribute__((always_inline)) {

@@ -7,7 +7,7 @@
 // Sums fit int16 (|sum| <= 1152, a block 2304), so vpackssdw + vpmaddwd halve the data while they
 // join the halves, and the transposition to "lane = column", which the block order of the additions
 // demands, costs 20 shuffles for 16 columns x 8 blocks instead of the 64 that transposing the bytes
-// first costs. For more rows the bytes are transposed, once for up to eight of them.
+// first costs. For more rows the bytes are transposed, once for up to six of them.
 //
 // Activation of one row, per 8 blocks: 64 int8 of the even k, 64 of the odd k, 16 int16 -12*sum of
 // each half block, 8 FP32 scale/4 * 2^-16 (a block sum is converted from the upper half of a
@@ -129,16 +129,15 @@ void gemv_row(const uint8_t* activation, const PanelSource& source, Ahead ahead,
 
 // The same from a packed panel: bytes are transposed already. What lies 8 KiB ahead, in the next
 // panel where this one ends, is asked for. M = 1, N = 4096, K = 7168, one core of a Zen 5, memory
-// busy, ms: 4 KiB ahead 1.07, this 0.92 to 0.97, 16 KiB 1.04, a panel while another is computed
-// (Ahead) 1.2 to 1.4.
+// busy, ms, into L2: 4 KiB ahead 1.07, this 0.92 to 1.3, 16 KiB 1.04, a panel while another is
+// computed (Ahead) 1.2 to 1.4; this into L1 1.04.
 void gemv_packed_row(const uint8_t* activation, const PanelSource& source, float* c) {
   constexpr int kBytesAhead = 8192;
+  const bool into_l1 = asks_into_l1();
   __m512 acc = _mm512_setzero_ps();
   for (int64_t block = 0; block < source.blocks; block += kChunkBlocks, activation += kChunkBytes) {
     const uint8_t* group = load_chunk<true>(source, block, nullptr);
-#pragma GCC unroll 18
-    for (int line = 0; line < 18; ++line)
-      _mm_prefetch(reinterpret_cast<const char*>(group) + kBytesAhead + 64 * line, _MM_HINT_T1);
+    ask_for_lines<18>(reinterpret_cast<const char*>(group) + kBytesAhead, into_l1);
     int16_t init[16];
     __builtin_memcpy(init, activation + kInitsAt, sizeof init);
     const float* scale_a = reinterpret_cast<const float*>(activation + kScalesAt);
@@ -160,10 +159,9 @@ void gemv_packed_row(const uint8_t* activation, const PanelSource& source, float
   _mm512_storeu_ps(c, acc);
 }
 
-// 10 sums and as many dot products leave registers for weights, scales and broadcasts; six rows
-// spill. Two panels at a time, for one panel and eight rows have 60 loads a block, which take 29
-// cycles on Zen 5 where this takes 27.
-constexpr int kRowsAtOnce = 5;
+// 12 sums and as many dot products. Two panels at a time: one panel and eight rows have 60 loads
+// a block, which take 29 cycles on Zen 5 where this takes 27.
+constexpr int kRowsAtOnce = 6;
 
 // A pair over all of k: a code becomes a weight in registers, for all kRows rows. height: of the
 // activation's tile.
@@ -174,10 +172,11 @@ void gemv_rows(const uint8_t* activation, int height, const PanelPair& pair, con
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) acc_p[r] = acc_q[r] = _mm512_setzero_ps();
   const __m512 magic = _mm512_set1_ps(kMagic);
-  for_pair_blocks<kPacked>(
-      pair, next,
-      [&](const uint8_t* p, const uint8_t* q, __m512 s_p, __m512 s_q)
-          __attribute__((always_inline)) {
+  for_pair_blocks < kPacked,
+      kRows<kRowsAtOnce>(
+          pair, next,
+          [&](const uint8_t* p, const uint8_t* q, __m512 s_p,
+              __m512 s_q) __attribute__((always_inline)) {
             const BlockWeights w_p = block_weights(p, 0), w_q = block_weights(q, 0);
             __m512i dot_p[kRows], dot_q[kRows];
 #pragma GCC unroll 8
