@@ -309,24 +309,37 @@ class Ahead {
   bool packed_ = false, into_l1_ = avx512::asks_into_l1();
 };
 
-// 8 blocks of a panel for gemv as two packed groups: where they lie, or from rows in `buffer` of
-// kChunkGroupBytes. Beyond k the second group may be anything.
-constexpr int kChunkGroupBytes = 2 * kPackedGroupBytes;
-
+// A panel for gemv, 8 blocks at a time as two packed groups: where they lie, or made from rows.
+// Beyond k the second group may be anything. Scales of rows are transposed 64 blocks at a time: a
+// load of 64 bytes waits for 16 stores of 4.
 template <bool kPacked>
-inline const uint8_t* load_chunk(const PanelSource& source, int64_t block, uint8_t* buffer) {
-  constexpr int kScalesAt = kGroupBlocks * kBlockCodeBytes;
-  if constexpr (kPacked) return source.packed + block / kGroupBlocks * kPackedGroupBytes;
-  gather_group_scales(source, block, buffer + kScalesAt);
-  if (block + kGroupBlocks < source.blocks)
-    gather_group_scales(source, block + kGroupBlocks, buffer + kPackedGroupBytes + kScalesAt);
-  __m512i codes[16];
-  load_codes<true>(source, block, codes);
-#pragma GCC unroll 16
-  for (int i = 0; i < 16; ++i)
-    _mm512_storeu_si512(buffer + i / 8 * kPackedGroupBytes + i % 8 * 64, codes[i]);
-  return buffer;
-}
+class Chunks {
+ public:
+  explicit Chunks(const PanelSource& source) : source_(source) {}
+
+  const uint8_t* at(int64_t block) {
+    if constexpr (kPacked) return source_.packed + block / kGroupBlocks * kPackedGroupBytes;
+    constexpr int64_t kScaleBlocks = kScaleGroups * kGroupBlocks;
+    if (block % kScaleBlocks == 0) transpose_scales(source_, block, scales_);
+    const uint8_t* const scales = scales_ + block % kScaleBlocks / kGroupBlocks * 64;
+    __m512i codes[16];
+    load_codes<true>(source_, block, codes);
+#pragma GCC unroll 2
+    for (int g = 0; g < 2; ++g) {
+      uint8_t* const group = groups_ + g * kPackedGroupBytes;
+#pragma GCC unroll 8
+      for (int i = 0; i < 8; ++i) _mm512_store_si512(group + 64 * i, codes[8 * g + i]);
+      _mm512_store_si512(group + kGroupBlocks * kBlockCodeBytes,
+                         _mm512_load_si512(scales + 64 * g));
+    }
+    return groups_;
+  }
+
+ private:
+  const PanelSource& source_;
+  alignas(64) uint8_t groups_[kPacked ? 1 : 2 * kPackedGroupBytes];
+  alignas(64) uint8_t scales_[kPacked ? 1 : kScaleGroups * 64];
+};
 
 // All blocks of a pair, one after the other: block(codes of P, codes of Q, scales of P, of Q).
 // Scales wait in memory, for the sums take the registers; where they take nearly all, GCC 12 spills
@@ -335,10 +348,9 @@ template <bool kPacked, bool kUnrolled, class F>
 [[gnu::always_inline]] inline void for_pair_blocks(const PanelPair& pair, const PanelPair* next,
                                                    const F& block) {
   Ahead ahead(next != nullptr ? &next->p : nullptr, next != nullptr ? &next->q : nullptr);
+  Chunks<kPacked> chunks_p(pair.p), chunks_q(pair.q);
   for (int64_t done = 0; done < pair.p.blocks; done += 2 * kGroupBlocks) {
-    alignas(64) uint8_t buffer[2][kPacked ? 1 : kChunkGroupBytes];
-    const uint8_t* p = load_chunk<kPacked>(pair.p, done, buffer[0]);
-    const uint8_t* q = load_chunk<kPacked>(pair.q, done, buffer[1]);
+    const uint8_t *p = chunks_p.at(done), *q = chunks_q.at(done);
     ahead.step();
     ahead.step();
     int64_t left = pair.p.blocks - done;

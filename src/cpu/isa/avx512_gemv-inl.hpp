@@ -136,7 +136,7 @@ void gemv_packed_row(const uint8_t* activation, const PanelSource& source, float
   const bool into_l1 = asks_into_l1();
   __m512 acc = _mm512_setzero_ps();
   for (int64_t block = 0; block < source.blocks; block += kChunkBlocks, activation += kChunkBytes) {
-    const uint8_t* group = load_chunk<true>(source, block, nullptr);
+    const uint8_t* group = source.packed + block / kGroupBlocks * kPackedGroupBytes;
     ask_for_lines<18>(reinterpret_cast<const char*>(group) + kBytesAhead, into_l1);
     int16_t init[16];
     __builtin_memcpy(init, activation + kInitsAt, sizeof init);
