@@ -147,8 +147,8 @@ void multiply(const uint8_t* activation, int height, const uint8_t* decoded, int
 
 // A pair over all of k: a code becomes a value in registers, for all kRows rows. height: of the
 // activation's tile.
-// Of one and two rows the blocks stay a loop: 1.21 and 1.59 ms for 1.33 and 1.91 (Zen 5, one core,
-// N = 4096, K = 7168, packed, cold, in turn, 2026-11-29). Of three there is no difference.
+// Blocks stay a loop: 1.22, 1.57, 3.1, 9.0 ms for M = 1, 2, 5, 16 where four at a time took 1.33,
+// 1.91, 3.4, 10.1 (Zen 5, one core, N = 4096, K = 7168, packed, cold, in turn, 2026-11-29).
 template <int kRows, bool kPacked>
 void gemv_rows(const uint8_t* activation, int height, const PanelPair& pair, const PanelPair* next,
                float* c) {
@@ -156,7 +156,7 @@ void gemv_rows(const uint8_t* activation, int height, const PanelPair& pair, con
   __m512 acc_p[kRows], acc_q[kRows];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) acc_p[r] = acc_q[r] = _mm512_setzero_ps();
-  for_pair_blocks<kPacked, (kRows > 2)>(
+  for_pair_blocks<kPacked, false>(
       pair, next,
       [&](const uint8_t* p, const uint8_t* q, __m512 s_p, __m512 s_q)
           __attribute__((always_inline)) {
