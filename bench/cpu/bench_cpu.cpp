@@ -7,7 +7,9 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +20,7 @@
 
 namespace {
 
+using dualgemm::DataType;
 using dualgemm::Status;
 using namespace dualgemm::bench;
 namespace measure = dualgemm::measure;
@@ -26,10 +29,26 @@ struct Arguments {
   SuiteOptions suite;
   measure::RoundOptions rounds;
   std::string json_path, markdown_path;
-  bool strict = false;
+  bool strict = false, processor_time = false;
 };
 
+// Seconds that this process has used of any processor.
+double processor_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+template <class Enum>
+std::map<std::string, Enum> by_name(const std::vector<Enum>& values) {
+  std::map<std::string, Enum> names;
+  for (const Enum value : values) names.emplace(dualgemm::name_of(value), value);
+  return names;
+}
+
 void declare(CLI::App& app, Arguments& arguments) {
+  std::vector<std::string> parts(std::begin(kParts), std::end(kParts));
+  parts.emplace_back(kRowsPart);
   app.add_option("--threads", arguments.suite.threads, "threads; 0 = all cores of this process")
       ->check(CLI::Range(0, 4096));
   app.add_option("-n,--n", arguments.suite.n, "rows of Gate and Up")
@@ -39,8 +58,16 @@ void declare(CLI::App& app, Arguments& arguments) {
       ->check(CLI::Range(16, 1 << 20))
       ->capture_default_str();
   app.add_option("--only", arguments.suite.parts,
-                 "parts to run: speed isa types strategies quantizer")
-      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kParts), std::end(kParts))));
+                 "parts to run: speed isa types strategies quantizer; by name alone: rows, every M "
+                 "beside its neighbour")
+      ->check(CLI::IsMember(parts));
+  app.add_option("--a-type", arguments.suite.rows_types, "rows: of A; e2m1 bf16 f16")
+      ->transform(CLI::CheckedTransformer(
+          by_name<DataType>({DataType::kE2M1, DataType::kBF16, DataType::kF16})));
+  app.add_option("--isa", arguments.suite.rows_isas, "rows: instruction sets; none: all")
+      ->transform(CLI::CheckedTransformer(by_name(dualgemm::device_caps().isas)));
+  app.add_flag("--processor-time", arguments.processor_time,
+               "measure seconds of the processor, which neighbours do not lengthen; one thread");
   app.add_option("--budget", arguments.rounds.budget_seconds, "seconds of measuring, at the most")
       ->check(CLI::Range(1.0, 86400.0))
       ->capture_default_str();
@@ -86,8 +113,10 @@ int run_benchmark(const Arguments& arguments) {
   const auto progress = [&](const std::string& name, int round) {
     if (terminal) fmt::print(stderr, "\r\033[Kround {}: {} ", round, name);
   };
+  measure::RoundWorld world = measure::system_world();
+  if (arguments.processor_time) world.now = processor_seconds;
   const measure::RoundReport measured =
-      measure::measure_in_rounds(round_cases, arguments.rounds, measure::system_world(), progress);
+      measure::measure_in_rounds(round_cases, arguments.rounds, world, progress);
   if (terminal) fmt::print(stderr, "\r\033[K");
   if (!failure.ok()) return fail(failure.message());
 
@@ -119,6 +148,11 @@ int main(int argc, char** argv) {
   }
   if (arguments.suite.k % 16 != 0) {
     fmt::print(stderr, "bench_cpu: --k: {}; must be a multiple of 16\n", arguments.suite.k);
+    return 2;
+  }
+  if (arguments.processor_time && arguments.suite.threads != 1) {
+    fmt::print(stderr, "bench_cpu: --processor-time: threads {}; must be 1\n",
+               arguments.suite.threads);
     return 2;
   }
   return run_benchmark(arguments);

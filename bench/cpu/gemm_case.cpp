@@ -4,6 +4,17 @@
 
 namespace dualgemm::bench {
 
+Expected<std::vector<PreparedWeights>> prepare_sets(Operands& operands, const Plan& plan,
+                                                    int count) {
+  std::vector<PreparedWeights> sets;
+  for (int set = 0; set < count; ++set) {
+    Expected<PreparedWeights> prepared = prepare(plan, operands.inputs(plan.problem.a.type, set));
+    if (!prepared) return prepared.status();
+    sets.push_back(*std::move(prepared));
+  }
+  return sets;
+}
+
 Expected<std::shared_ptr<GemmCase>> GemmCase::make(Operands& operands, const GemmSpec& spec,
                                                    int threads) {
   std::shared_ptr<GemmCase> item(new GemmCase(operands, spec));
@@ -18,10 +29,11 @@ Expected<std::shared_ptr<GemmCase>> GemmCase::make(Operands& operands, const Gem
   Expected<Plan> plan = make_plan(problem, options);
   if (!plan) return plan.status();
   item->plan_ = *std::move(plan);
-  if (item->plan_.prepared) {
-    Expected<PreparedWeights> prepared = prepare(item->plan_, operands.inputs(spec.a_type, 0));
-    if (!prepared) return prepared.status();
-    item->prepared_ = *std::move(prepared);
+  item->prepared_ = spec.prepared_sets;
+  if (item->plan_.prepared && item->prepared_ == nullptr) {
+    Expected<std::vector<PreparedWeights>> sets = prepare_sets(operands, item->plan_, 1);
+    if (!sets) return sets.status();
+    item->prepared_ = std::make_shared<const std::vector<PreparedWeights>>(*std::move(sets));
   }
   item->workspace_ = AlignedArray<std::byte>(item->plan_.workspace_bytes);
   const int64_t outputs = spec.m * operands.n();
@@ -40,12 +52,13 @@ Expected<std::shared_ptr<GemmCase>> GemmCase::make(Operands& operands, const Gem
 
 Status GemmCase::run() {
   Buffers buffers = operands_.inputs(spec_.a_type, next_set_);
-  if (spec_.cold && !plan_.prepared) next_set_ = (next_set_ + 1) % operands_.weight_sets();
   if (plan_.prepared) {
     buffers.gate = buffers.up = nullptr;
     buffers.gate_scales = buffers.up_scales = nullptr;
-    buffers.prepared = &prepared_;
+    buffers.prepared = &(*prepared_)[static_cast<size_t>(next_set_)];
   }
+  const int sets = plan_.prepared ? static_cast<int>(prepared_->size()) : operands_.weight_sets();
+  if (spec_.cold) next_set_ = (next_set_ + 1) % sets;
   buffers.d = d_.data();
   if (d_scales_.size() > 0) buffers.d_scales = d_scales_.data();
   return dualgemm::run(plan_, buffers, workspace_.data(), plan_.workspace_bytes, &info_);

@@ -22,6 +22,9 @@ struct GemmSpec {
   DataType d_type = DataType::kF16;
   bool prepared = false;  // weights packed or decoded before the clock starts
   bool cold = false;      // runs take turns through all weight sets, so that no cache helps
+  // Of every weight set, made for any plan of this format; null: the case prepares the first set
+  // for itself, and stays with it.
+  std::shared_ptr<const std::vector<PreparedWeights>> prepared_sets = nullptr;
 };
 
 class GemmCase {
@@ -46,10 +49,14 @@ class GemmCase {
   GemmSpec spec_;
   Plan plan_;
   RunInfo info_;
-  PreparedWeights prepared_;
+  std::shared_ptr<const std::vector<PreparedWeights>> prepared_;
   AlignedArray<std::byte> d_, workspace_;
   AlignedArray<uint8_t> d_scales_;
   int next_set_ = 0;
 };
+
+// The first `count` weight sets as `plan` wants them.
+Expected<std::vector<PreparedWeights>> prepare_sets(Operands& operands, const Plan& plan,
+                                                    int count);
 
 }  // namespace dualgemm::bench

@@ -40,7 +40,7 @@ Expected<AlignedArray<float>> Nvfp4Matrix::decoded() {
 }
 
 Operands::Operands(int64_t n, int64_t k, int64_t max_m, int weight_sets)
-    : n_(n), k_(k), a_(Nvfp4Matrix::random(max_m, k, 1)), a_f16_(max_m * k) {
+    : n_(n), k_(k), a_(Nvfp4Matrix::random(max_m, k, 1)), a_f16_(max_m * k), a_bf16_(max_m * k) {
   for (int set = 0; set < weight_sets; ++set) {
     gate_.push_back(Nvfp4Matrix::random(n, k, 2));
     up_.push_back(Nvfp4Matrix::random(n, k, 3));
@@ -49,7 +49,9 @@ Operands::Operands(int64_t n, int64_t k, int64_t max_m, int weight_sets)
   for (int64_t i = 0; i < max_m * k; ++i) {
     const uint8_t byte = a_.codes.data()[i / 2];
     const float code = decode_e2m1(i % 2 == 0 ? byte & 15 : byte >> 4);
-    a_f16_.data()[i] = encode_f16(code * decode_scale(a_.scales.data()[i / kSfVec]));
+    const float value = code * decode_scale(a_.scales.data()[i / kSfVec]);
+    a_f16_.data()[i] = encode_f16(value);
+    a_bf16_.data()[i] = encode_bf16(value);
   }
 }
 
@@ -57,7 +59,8 @@ Buffers Operands::inputs(DataType a_type, int set) {
   const auto index = static_cast<size_t>(set);
   const bool quantised = a_type == DataType::kE2M1;
   const float alpha = 1.0f / (kTypicalA * kTypicalWeight * std::sqrt(static_cast<float>(k_)));
-  return Buffers{.a = quantised ? static_cast<const void*>(a_.codes.data()) : a_f16_.data(),
+  const void* const wide = a_type == DataType::kBF16 ? a_bf16_.data() : a_f16_.data();
+  return Buffers{.a = quantised ? a_.codes.data() : wide,
                  .a_scales = quantised ? a_.scales.data() : nullptr,
                  .gate = gate_[index].codes.data(),
                  .gate_scales = gate_[index].scales.data(),

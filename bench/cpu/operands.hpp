@@ -59,13 +59,13 @@ class Operands {
   Nvfp4Matrix& up() { return up_.front(); }
   AlignedArray<uint16_t>& a_f16() { return a_f16_; }
 
-  // Inputs of one run on weight set `set`; alphas keep the pre-activations near 1. No output yet.
+  // Inputs of one run on weight set `set`, A as NVFP4, fp16 or bf16; alphas keep the pre-activations near 1. No output yet.
   Buffers inputs(DataType a_type, int set);
 
  private:
   int64_t n_, k_;
   Nvfp4Matrix a_;
-  AlignedArray<uint16_t> a_f16_;
+  AlignedArray<uint16_t> a_f16_, a_bf16_;  // the values of a_, exact in both
   std::vector<Nvfp4Matrix> gate_, up_;
 };
 

@@ -61,6 +61,7 @@ Report::Report(Suite& suite, const measure::RoundReport& measured)
   add_type_table();
   for (const int64_t m : kStrategyM) add_strategy_table(m);
   add_quantizer_table();
+  for (const RowsSeries& series : rows_series(suite.options())) add_rows_table(series);
   add_peak_table();
   add_skipped_table();
 }

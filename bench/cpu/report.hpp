@@ -49,6 +49,7 @@ class Report {
   void add_isa_table();
   void add_type_table();
   void add_strategy_table(int64_t m);
+  void add_rows_table(const RowsSeries& series);
   void add_quantizer_table();
   void add_skipped_table();
 

@@ -21,6 +21,7 @@ constexpr double kOverOpenblasAt512 = 2.8;
 constexpr double kAvx2ShareOfCeiling = 0.70;
 constexpr double kSlowerThanStrategy = 1.05;
 constexpr double kQuantizerGbps = 1.0;
+constexpr double kLargestStep = 1.35;  // from any M to M + 1
 
 std::string percent(double part, double whole) {
   if (!(part > 0 && whole > 0)) return kNone;
@@ -35,6 +36,26 @@ std::string with_interval(const measure::Estimate& ratio) {
   return fmt::format("{:.3f} [{}]", ratio.value, measure::interval_text(ratio.interval));
 }
 std::string times(double ratio) { return ratio > 0 ? fmt::format("{:.2f}", ratio) : kNone; }
+
+// What bounds many rows: of NVFP4 the sequence of a block where it is measured.
+double measure::Peaks::*ceiling_of(const RowsSeries& series) {
+  using measure::Peaks;
+  const bool blocks = series.a_type == DataType::kE2M1;
+  switch (series.isa) {
+    case Isa::kAmxBf16:
+      return &Peaks::amx_bf16_gflops;
+    case Isa::kAvx512Bf16:
+      return &Peaks::bf16_zmm_gflops;
+    case Isa::kAvx512Vnni:
+      return blocks ? &Peaks::vnni_block_gops : &Peaks::fma_zmm_gflops;
+    case Isa::kAvx2:
+      return blocks ? &Peaks::avx2_block_gops : &Peaks::fma_ymm_gflops;
+    case Isa::kNeonI8mm:
+      return &Peaks::smmla_gops;
+    default:
+      return blocks ? &Peaks::sdot_gops : &Peaks::fma_neon_gflops;
+  }
+}
 
 }  // namespace
 
@@ -185,6 +206,39 @@ void Report::add_strategy_table(int64_t m) {
          judged ? add_bar({what, fused, kSlowerThanStrategy, /*at_least=*/false}) : kNone});
   }
   if (has_others) tables_.push_back(std::move(table));
+}
+
+void Report::add_rows_table(const RowsSeries& series) {
+  const std::string kind = fmt::format("A in {}, {}", name_of(series.a_type), name_of(series.isa));
+  Table table{fmt::format("Rows one by one: {}, fused, weights cold", kind),
+              {"M", "raw ms (spread)", "over M - 1", "prepared ms (spread)", "over M - 1",
+               "prepared GOP/s", "of the ceiling"},
+              {},
+              {}};
+  const double ceiling = peaks_.*ceiling_of(series);
+  for (size_t i = 0; i < std::size(kRowsM); ++i) {
+    const int64_t m = kRowsM[i];
+    std::vector<std::string> row = {std::to_string(m)};
+    double giga = 0;
+    for (const bool prepared : {false, true}) {
+      const std::string name = series.name(m, prepared);
+      row.push_back(time_cell(name));
+      giga = rate(name);
+      const bool has_neighbour = i > 0 && kRowsM[i - 1] == m - 1;
+      const measure::Estimate step =
+          has_neighbour ? time_ratio(name, series.name(m - 1, prepared)) : measure::Estimate();
+      row.push_back(times(step.value));
+      add_bar({fmt::format("{}, {}: M={} over M={}", kind, prepared ? "prepared" : "raw", m, m - 1),
+               step, kLargestStep, /*at_least=*/false});
+    }
+    if (giga <= 0) continue;
+    row.push_back(number(giga, 0));
+    row.push_back(percent(giga, ceiling));
+    table.rows.push_back(std::move(row));
+  }
+  if (table.rows.empty()) return;
+  table.notes.push_back(fmt::format("Ceiling: {} GOP/s.", number(ceiling, 0)));
+  tables_.push_back(std::move(table));
 }
 
 void Report::add_quantizer_table() {

@@ -30,6 +30,27 @@ std::string strategy_name(StrategyId strategy, int64_t m) {
   return numbered(std::string("strategy/") + name_of(strategy), m);
 }
 
+std::string RowsSeries::name(int64_t m, bool prepared) const {
+  const std::string prefix = std::string("rows/") + name_of(a_type) + "/" + name_of(isa);
+  return numbered(prefix, m) + (prepared ? "/prepared" : "");
+}
+
+std::vector<RowsSeries> rows_series(const SuiteOptions& options) {
+  const std::vector<Isa>& isas = options.rows_isas.empty() ? device_caps().isas : options.rows_isas;
+  std::vector<RowsSeries> series;
+  for (const DataType type : options.rows_types) {
+    const auto has_own_kernels = [type](Isa isa) {
+      if (isa == Isa::kScalar) return false;  // seconds a call
+      if (isa == Isa::kAmxBf16 || isa == Isa::kNeonI8mm) return type == DataType::kE2M1;
+      return isa != Isa::kAvx512Bf16 || type == DataType::kBF16;
+    };
+    for (const Isa isa : isas) {
+      if (has_own_kernels(isa)) series.push_back({type, isa});
+    }
+  }
+  return series;
+}
+
 bool Suite::wants(const std::string& part) const {
   return options_.parts.empty() || listed(options_.parts, part);
 }
@@ -73,6 +94,7 @@ Expected<std::unique_ptr<Suite>> Suite::make(const SuiteOptions& options) {
   }
   if (suite->wants("strategies")) suite->add_strategies();
   if (suite->wants("quantizer")) suite->add_quantizer();
+  if (listed(options.parts, kRowsPart)) suite->add_rows();
   return suite;
 }
 
@@ -101,6 +123,36 @@ void Suite::add_gemm(const GemmSpec& spec) {
   const double giga = 2e-9 * static_cast<double>(operands_->weight_bytes());
   cases_.push_back(
       {kReadsInTurn, giga, [turns = reads_in_turn_] { return turns->run(); }, nullptr});
+}
+
+void Suite::add_rows() {
+  std::shared_ptr<const std::vector<PreparedWeights>> prepared;
+  for (const RowsSeries& series : rows_series(options_)) {
+    for (const int64_t m : kRowsM) {
+      GemmSpec spec{.name = series.name(m, false),
+                    .m = m,
+                    .isa = series.isa,
+                    .a_type = series.a_type,
+                    .cold = true};
+      add_gemm(spec);
+      spec.name = series.name(m, true);
+      spec.prepared = true;
+      if (prepared == nullptr) {
+        Expected<Plan> plan = make_plan(
+            {.m = m, .n = options_.n, .k = options_.k},
+            {.strategy = StrategyId::kFused, .device = DeviceKind::kCpu, .prepared = true});
+        Expected<std::vector<PreparedWeights>> sets =
+            plan ? prepare_sets(*operands_, *plan, operands_->weight_sets()) : plan.status();
+        if (!sets) {
+          skipped_.push_back({spec.name, sets.status()});
+          return;
+        }
+        prepared = std::make_shared<const std::vector<PreparedWeights>>(*std::move(sets));
+      }
+      spec.prepared_sets = prepared;
+      add_gemm(spec);
+    }
+  }
 }
 
 void Suite::add_baseline() {

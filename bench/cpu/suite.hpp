@@ -18,9 +18,13 @@ namespace dualgemm::bench {
 struct SuiteOptions {
   int64_t n = 4096, k = 7168;
   int threads = 0;                 // 0 = all of this process
-  std::vector<std::string> parts;  // of kParts; empty = all
+  std::vector<std::string> parts;  // of kParts or kRowsPart; empty = all of kParts
+  std::vector<DataType> rows_types = {DataType::kE2M1, DataType::kBF16, DataType::kF16};
+  std::vector<Isa> rows_isas;  // empty = all of this machine
 };
 inline constexpr const char* kParts[] = {"speed", "isa", "types", "strategies", "quantizer"};
+// Every M beside its neighbour: only where it is named.
+inline constexpr const char* kRowsPart = "rows";
 
 struct SuiteCase {
   std::string name;     // "speed/m512", "speed/m16/prepared", "sgemm/m16", "peak/vnni_zmm", ...
@@ -61,6 +65,7 @@ class Suite {
   void add_baseline();
   void add_quantizer();
   void add_strategies();
+  void add_rows();
   void add_gemm(const GemmSpec& spec);
 
   SuiteOptions options_;
@@ -72,6 +77,17 @@ class Suite {
   std::vector<SuiteCase> cases_;
   std::vector<SkippedCase> skipped_;
 };
+
+// One kind of A on one instruction set, and M one after the other.
+struct RowsSeries {
+  DataType a_type;
+  Isa isa;
+  std::string name(int64_t m, bool prepared) const;  // "rows/bf16/avx512_vnni/m5/prepared"
+};
+inline constexpr int64_t kRowsM[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10,  11,  12,  13,  14,
+                                     15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 256, 512};
+// The instruction sets of this machine whose kernels for A of that type are their own.
+std::vector<RowsSeries> rows_series(const SuiteOptions& options);
 
 // The shapes of the speed table and of the strategy table.
 inline constexpr int64_t kSpeedM[] = {1, 16, 64, 256, 512, 2048};

@@ -16,6 +16,12 @@ using core::ceil_div;
 // and 2 .. 8 pairs lie within 2 %.
 constexpr double kActivationShare = 0.45, kCShare = 0.3;
 
+// gemv takes a group of rows whole, and any group may have so few rows.
+int64_t least_l2_rows(const Engine& engine, int64_t m) {
+  const int64_t rows = engine.gemv != nullptr ? std::min<int64_t>(m, engine.gemv_rows) : 1;
+  return ceil_div(std::max<int64_t>(rows, 1), engine.mr) * engine.mr;
+}
+
 L2Tile choose_l2_tile(const Plan& plan, const Engine& engine, const DeviceCaps& caps) {
   const Problem& p = plan.problem;
   const auto l2 = static_cast<double>(caps.l2_bytes);
@@ -24,7 +30,8 @@ L2Tile choose_l2_tile(const Plan& plan, const Engine& engine, const DeviceCaps& 
   most = std::max<int64_t>(most / engine.mr * engine.mr, engine.mr);
   const int64_t m = std::max<int64_t>(p.m, 1), row_chunks = ceil_div(m, most);
   L2Tile l2_tile;
-  l2_tile.rows = ceil_div(ceil_div(m, row_chunks), engine.mr) * engine.mr;
+  l2_tile.rows =
+      std::max(ceil_div(ceil_div(m, row_chunks), engine.mr) * engine.mr, least_l2_rows(engine, m));
 
   // Pairs share the k-tile of rows only where the rows of all of k do not stay in L2 anyway.
   const int64_t all_k = l2_tile.rows * (p.k / kSfVec) * engine.activation_bytes;
@@ -168,10 +175,12 @@ Status CpuStrategy::prepare(const Plan& plan, const core::CheckedProblem& proble
 
 // A plan is a value that a caller may have edited; what run() relies on is checked again.
 Status CpuStrategy::check_plan(const Plan& plan) const {
-  const int mr = engine_of(plan).mr;
-  if (plan.shape.l2_rows < mr || plan.shape.l2_rows % mr != 0)
+  const Engine& engine = engine_of(plan);
+  const int64_t least = least_l2_rows(engine, plan.problem.m);
+  if (plan.shape.l2_rows < least || plan.shape.l2_rows % engine.mr != 0)
     return Status::invalid("plan.shape.l2_rows", std::to_string(plan.shape.l2_rows),
-                           "must be a positive multiple of " + std::to_string(mr));
+                           "must be a multiple of " + std::to_string(engine.mr) + ", at least " +
+                               std::to_string(least));
   if (plan.shape.l2_pairs < 1 || plan.shape.l2_pairs > kMaxPairs)
     return Status::invalid("plan.shape.l2_pairs", std::to_string(plan.shape.l2_pairs),
                            "must be 1 .. " + std::to_string(kMaxPairs));

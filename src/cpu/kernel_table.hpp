@@ -34,7 +34,7 @@ inline constexpr int kCTileN = 2 * kPanelN;
 inline constexpr int kGroupBlocks = 4;  // blocks whose scales share a dword
 inline constexpr int kBlockCodeBytes = kPanelN * 8;
 inline constexpr int kPackedGroupBytes = kGroupBlocks * (kBlockCodeBytes + kPanelN);
-inline constexpr int kMaxHeight = 32;  // upper bound of Engine::mr, which divides it
+inline constexpr int kMaxHeight = 32;  // upper bound of Engine::mr and Engine::gemv_rows
 
 // Where one weight panel lies: packed, or as rows in the caller's memory. Rows at and beyond `cols`
 // repeat the last valid one; nothing is read past a row's k values or past a scale that exists.
@@ -94,7 +94,7 @@ struct Engine {
   // whose bytes are asked for on the way; null: none.
   void (*gemv)(const uint8_t* activation, const PanelPair& pair, const PanelPair* next, int rows,
                float* c);
-  int gemv_rows = 4;  // at the most mr
+  int gemv_rows = 4;  // at the most kMaxHeight
 };
 
 // What the sums of one operand's panel become before the activation: alpha * row scale * sum +

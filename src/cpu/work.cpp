@@ -44,6 +44,56 @@ const uint8_t* packed_k_tile(const Work& work, const PanelSource& source, int64_
   return buffer;
 }
 
+// Asks for the bytes of a k-tile of a panel pair, line by line, while another one is multiplied:
+// k-tiles of a panel are read far apart in time, so that no prefetcher of the processor's has them,
+// and decoding them would wait for memory.
+class Request {
+ public:
+  // Nothing is asked for where pair is null.
+  Request(const Work& work, const PanelPair* pair, int64_t k_tile) noexcept {
+    if (pair == nullptr) return;
+    panels_[0] = &pair->p;
+    panels_[1] = &pair->q;
+    block_ = k_tile * work.engine->tile_k_blocks;
+    const int64_t blocks = std::min<int64_t>(pair->p.blocks - block_, work.engine->tile_k_blocks);
+    const bool packed = pair->p.packed != nullptr;
+    rows_ = packed ? 1 : kPanelN;
+    row_lines_ =
+        ceil_div(packed ? ceil_div(blocks, kGroupBlocks) * kPackedGroupBytes : blocks * 8, kLine);
+    begin_row();
+  }
+  int64_t lines() const noexcept { return 2 * rows_ * row_lines_; }
+
+  void ask(int64_t count) noexcept {
+    for (; count > 0 && panel_ < 2; --count) {
+      __builtin_prefetch(at_, 0, 3);  // into L1: see asks_into_l1()
+      at_ += kLine;
+      if (--lines_left_ > 0) continue;
+      if (++row_ == rows_) {
+        row_ = 0;
+        ++panel_;
+      }
+      if (panel_ < 2) begin_row();
+    }
+  }
+
+ private:
+  static constexpr int64_t kLine = 64;
+
+  void begin_row() noexcept {
+    const PanelSource& panel = *panels_[panel_];
+    at_ = panel.packed != nullptr
+              ? panel.packed + block_ / kGroupBlocks * kPackedGroupBytes
+              : panel.codes + std::min(row_, panel.cols - 1) * panel.row_bytes + block_ * 8;
+    lines_left_ = row_lines_;
+  }
+
+  const PanelSource* panels_[2] = {nullptr, nullptr};
+  int64_t block_ = 0, row_lines_ = 0, lines_left_ = 0;
+  int rows_ = 0, row_ = 0, panel_ = 0;
+  const uint8_t* at_ = nullptr;
+};
+
 }  // namespace
 
 bool uses_gemv(const Engine& engine, int64_t group_rows) noexcept {
@@ -137,7 +187,13 @@ void multiply_pairs(const Work& work, const RowChunk& rows, const PanelPair* pai
       engine.decode(packed_k_tile(work, pairs[i].p, k_tile, scratch.packed_p),
                     packed_k_tile(work, pairs[i].q, k_tile, scratch.packed_q), blocks,
                     scratch.decoded);
+      const bool last_pair = i + 1 == count;
+      const bool last = last_pair && k_tile + 1 == work.k_tiles();
+      Request next(work, last ? nullptr : &pairs[last_pair ? 0 : i + 1],
+                   last_pair ? k_tile + 1 : k_tile);
+      const int64_t lines = ceil_div(next.lines(), ceil_div(rows.rows, group.height));
       for (int64_t row = 0; row < rows.rows; row += group.height) {
+        next.ask(lines);
         const int here = static_cast<int>(std::min<int64_t>(group.height, rows.rows - row));
         engine.multiply(
             work.activation + activation_at(work, group, k_tile, tile_begin + row / group.height),

@@ -10,6 +10,7 @@
 // and each block would cost a tile store and two vector operations.
 #include <immintrin.h>
 
+#include "cpu/isa/avx512.hpp"
 #include "cpu/isa/avx512bf16.hpp"
 #include "cpu/isa/isa.hpp"
 #include "cpu/kernel_table.hpp"

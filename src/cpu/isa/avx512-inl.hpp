@@ -4,6 +4,10 @@ constexpr int32_t kMagicBits = 0x4B400000;
 constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23
 constexpr int kWeightOffset = 12;
 
+// Activation, per block and row: 16 int8 in the nibbles' order, what the dot product begins with
+// (kMagicBits - 12*sum), FP32 scale/4.
+constexpr int kRowBlockBytes = 24, kInitAt = 16, kScaleAt = 20;
+
 constexpr int8_t kDoubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 constexpr int8_t kOffsetDoubled[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
 
@@ -11,6 +15,13 @@ inline __m512i broadcast_dword(const uint8_t* at) {
   int32_t value;
   __builtin_memcpy(&value, at, sizeof value);
   return _mm512_set1_epi32(value);
+}
+
+inline __m512i initial_dot(const uint8_t* activation, int row) {
+  return broadcast_dword(activation + row * kRowBlockBytes + kInitAt);
+}
+inline __m512 scale_of(const uint8_t* activation, int row) {
+  return _mm512_castsi512_ps(broadcast_dword(activation + row * kRowBlockBytes + kScaleAt));
 }
 
 inline __m512i broadcast_bytes(const int8_t (&table)[16]) {
@@ -123,6 +134,15 @@ inline BlockWeights decode_block(__m512i first8, __m512i second8) {
   return {{low_nibbles(first8), high_nibbles(first8), low_nibbles(second8), high_nibbles(second8)}};
 }
 
+// The same of a packed group's block, and the scales of its four.
+inline BlockWeights block_weights(const uint8_t* group, int block) {
+  const uint8_t* const codes = group + block * kBlockCodeBytes;
+  return decode_block(_mm512_loadu_si512(codes), _mm512_loadu_si512(codes + 64));
+}
+inline FourScales group_scales(const uint8_t* group) {
+  return decode_scales(_mm512_loadu_si512(group + kGroupBlocks * kBlockCodeBytes));
+}
+
 // out[d] lane c = dword d of row c.
 inline void transpose_16x16(const __m512i (&row)[16], __m512i (&out)[16]) {
   __m512i quad[16];  // quad[4*i + w] lane q: dword 4q + w of rows 4i .. 4i+3
@@ -228,58 +248,144 @@ inline void load_codes(const PanelSource& source, int64_t block, __m512i (&out)[
   transpose_16x16(row, out);
 }
 
-// Asks for a whole panel in the order of its bytes while another one is computed, 18 lines a chunk
-// of 8 blocks, into L2. Rows of 16 columns lie one after the other, so this is the one sequential
-// stream in the loop. Packed panels are sequential by themselves and prefetch 4 KiB ahead
-// (load_chunk). Measured on Zen 4, 2 cores, M = 1, cold weights, GB/s: without 24; each row 256 to
-// 2048 bytes ahead 24; this 35; into L1 instead of L2 22; every second line only 33 where this
-// gives 47 (another hour, huge pages); spread over the chunk instead of in one burst 34 where this
-// gives 41.
+// Instructions by name: GCC 12 drops one of two branches that differ in an intrinsic's hint alone.
+template <int kLines>
+inline void ask_for_lines(const char* at, bool into_l1) {
+  if (into_l1) {
+#pragma GCC unroll 18
+    for (int line = 0; line < kLines; ++line) asm volatile("prefetcht0 %0" : : "m"(at[64 * line]));
+  } else {
+#pragma GCC unroll 18
+    for (int line = 0; line < kLines; ++line) asm volatile("prefetcht1 %0" : : "m"(at[64 * line]));
+  }
+}
+
+// Asks for whole panels in the order of their bytes while others are computed, 18 lines a chunk of
+// 8 blocks: rows of 16 columns lie one after the other, and so do packed groups, so this is the one
+// sequential stream from memory in the loop.
+//
+// Rows, Zen 4, 2 cores, M = 1, cold weights, GB/s: without 24; each row 256 to 2048 bytes ahead 24;
+// this 35; into L1 instead of L2 22; every second line only 33 where this gives 47 (another hour,
+// huge pages); spread over the chunk instead of in one burst 34 where this gives 41. Packed groups,
+// Zen 5, one core, two panels at a time, all into L2, M = 4 and 8, N = 4096, K = 7168, memory busy,
+// ms: each panel 8 KiB ahead in itself 2.0 and 3.0, with the next pair's beginning 3.2 and 2.6,
+// this 1.4 and 2.1.
 class Ahead {
  public:
-  explicit Ahead(const PanelSource* panel) {
-    if (panel == nullptr || panel->packed != nullptr) return;
-    codes_ = reinterpret_cast<const char*>(panel->codes);
-    scales_ = reinterpret_cast<const char*>(panel->scales);
+  // `second` after `first`; null: nothing.
+  explicit Ahead(const PanelSource* first, const PanelSource* second = nullptr) : second_(second) {
+    begin(first);
   }
   void step() {
     if (codes_ == nullptr) return;
-#pragma GCC unroll 16
-    for (int line = 0; line < 16; ++line) _mm_prefetch(codes_ + 64 * line, _MM_HINT_T1);
-    _mm_prefetch(scales_, _MM_HINT_T1);
-    _mm_prefetch(scales_ + 64, _MM_HINT_T1);
-    codes_ += 16 * 64;
-    scales_ += 2 * 64;
+    if (packed_) {
+      ask_for_lines<18>(codes_, into_l1_);
+      codes_ += 18 * 64;
+    } else {
+      ask_for_lines<16>(codes_, into_l1_);
+      ask_for_lines<2>(scales_, into_l1_);
+      codes_ += 16 * 64;
+      scales_ += 2 * 64;
+    }
+    if (--chunks_ > 0) return;
+    begin(second_);
+    second_ = nullptr;
   }
 
  private:
+  void begin(const PanelSource* panel) {
+    codes_ = nullptr;
+    if (panel == nullptr) return;
+    packed_ = panel->packed != nullptr;
+    codes_ = reinterpret_cast<const char*>(packed_ ? panel->packed : panel->codes);
+    scales_ = reinterpret_cast<const char*>(panel->scales);
+    chunks_ = (panel->blocks + 2 * kGroupBlocks - 1) / (2 * kGroupBlocks);
+  }
+
   const char* codes_ = nullptr;
   const char* scales_ = nullptr;
+  const PanelSource* second_;
+  int64_t chunks_ = 0;
+  bool packed_ = false, into_l1_ = avx512::asks_into_l1();
 };
 
-// 8 blocks of a panel for gemv, from rows or from packed groups (a second group beyond k is zero).
+// A panel for gemv, 8 blocks at a time as two packed groups: where they lie, or made from rows.
+// Beyond k the second group may be anything. Scales of rows are transposed 64 blocks at a time: a
+// load of 64 bytes waits for 16 stores of 4.
 template <bool kPacked>
-inline void load_chunk(const PanelSource& source, int64_t block, __m512i (&codes)[16],
-                       __m512i (&scale_bytes)[2]) {
-  const bool both = block + kGroupBlocks < source.blocks;
-  if constexpr (kPacked) {
-    const uint8_t* group = source.packed + block / kGroupBlocks * kPackedGroupBytes;
-#pragma GCC unroll 18
-    for (int line = 0; line < 18; ++line)
-      _mm_prefetch(reinterpret_cast<const char*>(group) + 4096 + 64 * line, _MM_HINT_T1);
+class Chunks {
+ public:
+  explicit Chunks(const PanelSource& source) : source_(source) {}
+
+  const uint8_t* at(int64_t block) {
+    if constexpr (kPacked) return source_.packed + block / kGroupBlocks * kPackedGroupBytes;
+    constexpr int64_t kScaleBlocks = kScaleGroups * kGroupBlocks;
+    if (block % kScaleBlocks == 0) transpose_scales(source_, block, scales_);
+    const uint8_t* const scales = scales_ + block % kScaleBlocks / kGroupBlocks * 64;
+    __m512i codes[16];
+    load_codes<true>(source_, block, codes);
+#pragma GCC unroll 2
+    for (int g = 0; g < 2; ++g) {
+      uint8_t* const group = groups_ + g * kPackedGroupBytes;
 #pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i) codes[i] = _mm512_loadu_si512(group + 64 * i);
-    scale_bytes[0] = _mm512_loadu_si512(group + kGroupBlocks * kBlockCodeBytes);
-    group += both ? kPackedGroupBytes : 0;
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i) codes[8 + i] = _mm512_loadu_si512(group + 64 * i);
-    scale_bytes[1] = _mm512_loadu_si512(group + kGroupBlocks * kBlockCodeBytes);
-  } else {
-    alignas(64) uint8_t bytes[2][64];
-    gather_group_scales(source, block, bytes[0]);
-    if (both) gather_group_scales(source, block + kGroupBlocks, bytes[1]);
-    load_codes<true>(source, block, codes);
-    scale_bytes[0] = _mm512_load_si512(bytes[0]);
-    scale_bytes[1] = both ? _mm512_load_si512(bytes[1]) : scale_bytes[0];
+      for (int i = 0; i < 8; ++i) _mm512_store_si512(group + 64 * i, codes[8 * g + i]);
+      _mm512_store_si512(group + kGroupBlocks * kBlockCodeBytes,
+                         _mm512_load_si512(scales + 64 * g));
+    }
+    return groups_;
   }
+
+ private:
+  const PanelSource& source_;
+  alignas(64) uint8_t groups_[kPacked ? 1 : 2 * kPackedGroupBytes];
+  alignas(64) uint8_t scales_[kPacked ? 1 : kScaleGroups * 64];
+};
+
+// All blocks of a pair, one after the other: block(codes of P, codes of Q, scales of P, of Q).
+// Scales wait in memory, for the sums take the registers; where they take nearly all, GCC 12 spills
+// unless blocks are left as a loop.
+template <bool kPacked, bool kUnrolled, class F>
+[[gnu::always_inline]] inline void for_pair_blocks(const PanelPair& pair, const PanelPair* next,
+                                                   const F& block) {
+  Ahead ahead(next != nullptr ? &next->p : nullptr, next != nullptr ? &next->q : nullptr);
+  Chunks<kPacked> chunks_p(pair.p), chunks_q(pair.q);
+  for (int64_t done = 0; done < pair.p.blocks; done += 2 * kGroupBlocks) {
+    const uint8_t *p = chunks_p.at(done), *q = chunks_q.at(done);
+    ahead.step();
+    ahead.step();
+    int64_t left = pair.p.blocks - done;
+    for (int group = 0; group < 2 && left > 0; ++group) {
+      alignas(64) FourScales scales[2] = {group_scales(p), group_scales(q)};
+      asm("" : "+m"(scales));
+      const int here = left < kGroupBlocks ? static_cast<int>(left) : kGroupBlocks;
+      const auto at = [&](int b) __attribute__((always_inline)) {
+        block(p + b * kBlockCodeBytes, q + b * kBlockCodeBytes, scales[0].block[b],
+              scales[1].block[b]);
+      };
+      if constexpr (kUnrolled) {
+#pragma GCC unroll 4
+        for (int b = 0; b < kGroupBlocks; ++b) {
+          if (b >= here) break;
+          at(b);
+        }
+      } else {
+#pragma GCC unroll 1
+        for (int b = 0; b < here; ++b) at(b);
+      }
+      p += kPackedGroupBytes;
+      q += kPackedGroupBytes;
+      left -= here;
+    }
+  }
+}
+
+// A pair's rows in runs of at most kMost, the first of which waits for the weights:
+// run.operator()<kRows, kPacked>(first row, the pair whose rows it asks for or null).
+template <int kMost, class F>
+inline void gemv_in_runs(const PanelPair& pair, const PanelPair* next, int rows, const F& run) {
+  in_even_runs<kMost>(rows, [&]<int kRows>(int first) {
+    const PanelPair* const wanted = first == 0 ? next : nullptr;
+    pair.p.packed != nullptr ? run.template operator()<kRows, true>(first, wanted)
+                             : run.template operator()<kRows, false>(first, wanted);
+  });
 }

@@ -8,6 +8,7 @@ namespace dualgemm::cpu::avx512 {
 namespace {
 
 #include "cpu/generic/panel-inl.hpp"
+#include "cpu/generic/rows-inl.hpp"
 #include "cpu/isa/avx512-inl.hpp"
 #include "cpu/isa/avx512_gemv-inl.hpp"
 
@@ -34,11 +35,11 @@ void pack_gemv_row(const ActivationSource& source, int64_t block_begin, int bloc
     const __m512i init = _mm512_mullo_epi32(sum, _mm512_set1_epi32(-kWeightOffset));
     _mm512_storeu_si512(packed, even);
     _mm512_storeu_si512(packed + 64, odd);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(packed + kInitAt), _mm512_cvtepi32_epi16(init));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(packed + kInitsAt), _mm512_cvtepi32_epi16(init));
     alignas(32) float scales[kChunkBlocks] = {};
     pack_activation_scales(source, 0, block_begin + block, here, reinterpret_cast<uint8_t*>(scales),
                            sizeof(float));
-    _mm256_storeu_ps(reinterpret_cast<float*>(packed + kScaleAt),
+    _mm256_storeu_ps(reinterpret_cast<float*>(packed + kScalesAt),
                      _mm256_mul_ps(_mm256_load_ps(scales), _mm256_set1_ps(0x1p-16f)));
   }
 }

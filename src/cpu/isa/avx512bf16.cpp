@@ -8,6 +8,7 @@
 // differ from the other instruction sets, and a batch_invariant plan does not come here.
 #include <immintrin.h>
 
+#include "cpu/isa/avx512.hpp"
 #include "cpu/isa/avx512bf16.hpp"
 #include "cpu/isa/isa.hpp"
 #include "cpu/kernel_table.hpp"
@@ -16,14 +17,14 @@ namespace dualgemm::cpu::avx512 {
 namespace {
 
 #include "cpu/generic/panel-inl.hpp"
+#include "cpu/generic/rows-inl.hpp"
 #include "cpu/isa/avx512-inl.hpp"
 
-constexpr int kMr = 32;
-constexpr int kRowsAtOnce = 8;      // of sums in registers
-constexpr int kPairs = 8;           // of k, in a block
-constexpr int kRowBlockBytes = 32;  // of the activation
+constexpr int kMr = 6;           // 12 sums of a block and 12 of all blocks in registers
+constexpr int kPairsBytes = 32;  // of the activation, per block and row
+constexpr int kBlocksAhead = 8;  // how far ahead the activation is asked for, into L1
 // "Decoded" k-tile, per block: the codes of P and of Q, then the FP32 scales of both. Codes become
-// bf16 in registers, for eight rows at a time: a permute and a shift for eight vdpbf16ps. Tiles of
+// bf16 in registers, for six rows at a time: a permute and a shift for six vdpbf16ps. Tiles of
 // bf16 values were slower: 2.4 ms against 1.5 at M = 16, N = K = 4096 on two cores of a Zen 5.
 constexpr int64_t kCodesOfQ = kBlockCodeBytes, kScalesAt = 2 * kBlockCodeBytes;
 constexpr int64_t kDecodedBlockBytes = kScalesAt + 128;
@@ -39,16 +40,16 @@ inline __m512i pair_at(__m512i dwords, int t, __m512i table) {
   return _mm512_permutexvar_epi16(_mm512_srli_epi32(dwords, static_cast<unsigned>(4 * t)), table);
 }
 
-inline __m512 add_pair(__m512 sum, __m512i weights, const uint8_t* activation) {
-  return _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(broadcast_dword(activation)),
+inline __m512 add_pair(__m512 sum, __m512i weights, __m512i activation) {
+  return _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(activation),
                           reinterpret_cast<__m512bh>(weights));
 }
 
 void decode(const uint8_t* p, const uint8_t* q, int blocks, uint8_t* decoded) {
   for (int block = 0; block < blocks; block += kGroupBlocks) {
     const int here = blocks - block < kGroupBlocks ? blocks - block : kGroupBlocks;
-    const FourScales sp = decode_scales(_mm512_loadu_si512(p + kGroupBlocks * kBlockCodeBytes));
-    const FourScales sq = decode_scales(_mm512_loadu_si512(q + kGroupBlocks * kBlockCodeBytes));
+    const FourScales sp = group_scales(p);
+    const FourScales sq = group_scales(q);
     for (int b = 0; b < here; ++b, decoded += kDecodedBlockBytes) {
       copy_bytes<kBlockCodeBytes>(p + b * kBlockCodeBytes, decoded);
       copy_bytes<kBlockCodeBytes>(q + b * kBlockCodeBytes, decoded + kCodesOfQ);
@@ -71,128 +72,107 @@ void pack_activation(const ActivationSource& source, int rows, int height, int64
         const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(row + block * 32));
         values = _mm256_unpacklo_epi16(x, _mm256_srli_si256(x, 8));
       }
-      uint8_t* at = packed + (int64_t{block} * height + r) * kRowBlockBytes;
+      uint8_t* at = packed + (int64_t{block} * height + r) * kPairsBytes;
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(at), values);
     }
   }
 }
 
-// A block's partial sums of kRows rows, added to acc. height: of the activation's tile.
+// A block's partial sums of kRows rows, added to acc. codes: of the block, of both panels.
 template <int kRows>
-inline void add_block(const uint8_t* activation, __m512i low, __m512i high, __m512 scale,
-                      __m512i table, __m512 (&acc)[kRows]) {
-  __m512 sum[kRows];
+inline void add_block(const uint8_t* activation, const uint8_t* codes_p, const uint8_t* codes_q,
+                      __m512 scale_p, __m512 scale_q, __m512i table, __m512 (&acc_p)[kRows],
+                      __m512 (&acc_q)[kRows]) {
+  __m512 sum_p[kRows], sum_q[kRows];
 #pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) sum[r] = _mm512_setzero_ps();
+  for (int r = 0; r < kRows; ++r) sum_p[r] = sum_q[r] = _mm512_setzero_ps();
+#pragma GCC unroll 2
+  for (int half = 0; half < 2; ++half) {
+    const __m512i half_p = _mm512_loadu_si512(codes_p + 64 * half);
+    const __m512i half_q = _mm512_loadu_si512(codes_q + 64 * half);
+#pragma GCC unroll 4
+    for (int pair = 0; pair < 4; ++pair) {
+      const __m512i w_p = pair_at(half_p, pair, table), w_q = pair_at(half_q, pair, table);
 #pragma GCC unroll 8
-  for (int pair = 0; pair < kPairs; ++pair) {
-    const __m512i w = pair_at(pair < 4 ? low : high, pair % 4, table);
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r)
-      sum[r] = add_pair(sum[r], w, activation + r * kRowBlockBytes + 4 * pair);
+      for (int r = 0; r < kRows; ++r) {
+        const __m512i a = broadcast_dword(activation + r * kPairsBytes + 16 * half + 4 * pair);
+        sum_p[r] = add_pair(sum_p[r], w_p, a);
+        sum_q[r] = add_pair(sum_q[r], w_q, a);
+      }
+    }
   }
 #pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) acc[r] = _mm512_fmadd_ps(sum[r], scale, acc[r]);
+  for (int r = 0; r < kRows; ++r) {
+    acc_p[r] = _mm512_fmadd_ps(sum_p[r], scale_p, acc_p[r]);
+    acc_q[r] = _mm512_fmadd_ps(sum_q[r], scale_q, acc_q[r]);
+  }
 }
 
-// One panel: codes and scales point into the first block of a decoded k-tile.
+// Codes and scales of a decoded k-tile, for kRows rows.
 template <int kRows>
-void multiply_panel(const uint8_t* activation, int height, const uint8_t* codes,
-                    const uint8_t* scales, int blocks, bool accumulate, float* c) {
+inline void multiply_rows(const uint8_t* activation, int height, const uint8_t* decoded, int blocks,
+                          bool accumulate, float* c) {
   const __m512i table = _mm512_load_si512(kValues);
-  __m512 acc[kRows];
+  __m512 acc_p[kRows], acc_q[kRows];
 #pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r)
-    acc[r] = accumulate ? _mm512_loadu_ps(c + r * kCTileN) : _mm512_setzero_ps();
+  for (int r = 0; r < kRows; ++r) {
+    acc_p[r] = accumulate ? _mm512_loadu_ps(c + r * kCTileN) : _mm512_setzero_ps();
+    acc_q[r] = accumulate ? _mm512_loadu_ps(c + r * kCTileN + kPanelN) : _mm512_setzero_ps();
+  }
+  // What follows of the activation, the next tile at the end, from L2.
+  const uint8_t* next = activation + int64_t{kBlocksAhead} * height * kPairsBytes;
   for (int block = 0; block < blocks; ++block) {
-    add_block<kRows>(activation, _mm512_loadu_si512(codes), _mm512_loadu_si512(codes + 64),
-                     _mm512_loadu_ps(scales), table, acc);
-    activation += int64_t{kRowBlockBytes} * height;
-    codes += kDecodedBlockBytes;
-    scales += kDecodedBlockBytes;
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; r += 2)
+      _mm_prefetch(reinterpret_cast<const char*>(next) + r * kPairsBytes, _MM_HINT_T0);
+    next += height * kPairsBytes;
+    add_block<kRows>(activation, decoded, decoded + kCodesOfQ, _mm512_load_ps(decoded + kScalesAt),
+                     _mm512_load_ps(decoded + kScalesAt + 64), table, acc_p, acc_q);
+    activation += int64_t{kPairsBytes} * height;
+    decoded += kDecodedBlockBytes;
   }
 #pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) _mm512_storeu_ps(c + r * kCTileN, acc[r]);
-}
-
-// Calls f.operator()<rows>(), rows 1 .. kRowsAtOnce.
-template <class F>
-inline void with_rows(int rows, const F& f) {
-  switch (rows) {
-    case 1:
-      return f.template operator()<1>();
-    case 2:
-      return f.template operator()<2>();
-    case 3:
-      return f.template operator()<3>();
-    case 4:
-      return f.template operator()<4>();
-    case 5:
-      return f.template operator()<5>();
-    case 6:
-      return f.template operator()<6>();
-    case 7:
-      return f.template operator()<7>();
-    default:
-      return f.template operator()<kRowsAtOnce>();
+  for (int r = 0; r < kRows; ++r) {
+    _mm512_storeu_ps(c + r * kCTileN, acc_p[r]);
+    _mm512_storeu_ps(c + r * kCTileN + kPanelN, acc_q[r]);
   }
 }
 
 void multiply(const uint8_t* activation, int height, const uint8_t* decoded, int blocks, int rows,
               bool accumulate, float* c) {
-  for (int r = 0; r < rows; r += kRowsAtOnce) {
-    const uint8_t* a = activation + r * kRowBlockBytes;
-    float* out = c + r * kCTileN;
-    with_rows(rows - r, [&]<int kRows>() {
-      multiply_panel<kRows>(a, height, decoded, decoded + kScalesAt, blocks, accumulate, out);
-      multiply_panel<kRows>(a, height, decoded + kCodesOfQ, decoded + kScalesAt + 64, blocks,
-                            accumulate, out + kPanelN);
-    });
-  }
+  with_rows<kMr>(rows, [&]<int kRows>() {
+    multiply_rows<kRows>(activation, height, decoded, blocks, accumulate, c);
+  });
 }
 
 template <int kRows, bool kPacked>
-inline void gemv_panel(const uint8_t* activation, int height, const PanelSource& source,
-                       Ahead ahead, float* c) {
+void gemv_rows(const uint8_t* activation, int height, const PanelPair& pair, const PanelPair* next,
+               float* c) {
   const __m512i table = _mm512_load_si512(kValues);
-  __m512 acc[kRows];
+  __m512 acc_p[kRows], acc_q[kRows];
 #pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) acc[r] = _mm512_setzero_ps();
-  for (int64_t block = 0; block < source.blocks; block += 8) {
-    __m512i scale_bytes[2];
-    alignas(64) __m512i codes[16];
-    load_chunk<kPacked>(source, block, codes, scale_bytes);
-    ahead.step();
-    const int here = source.blocks - block < 8 ? static_cast<int>(source.blocks - block) : 8;
-    FourScales scales{};
-    for (int b = 0; b < here; ++b) {
-      if (b % 4 == 0) scales = decode_scales(scale_bytes[b / 4]);
-      add_block<kRows>(activation, codes[2 * b], codes[2 * b + 1], scales.block[b % 4], table, acc);
-      activation += int64_t{kRowBlockBytes} * height;
-    }
+  for (int r = 0; r < kRows; ++r) acc_p[r] = acc_q[r] = _mm512_setzero_ps();
+  for_pair_blocks<kPacked, true>(
+      pair, next,
+      [&](const uint8_t* p, const uint8_t* q, __m512 s_p, __m512 s_q)
+          __attribute__((always_inline)) {
+            add_block<kRows>(activation, p, q, s_p, s_q, table, acc_p, acc_q);
+            activation += int64_t{kPairsBytes} * height;
+          });
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+    _mm512_storeu_ps(c + r * kCTileN, acc_p[r]);
+    _mm512_storeu_ps(c + r * kCTileN + kPanelN, acc_q[r]);
   }
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) _mm512_storeu_ps(c + r * kCTileN, acc[r]);
 }
 
-// Eight rows at a time, of which the first waits for the weights.
 void gemv_bf16(const uint8_t* activation, const PanelPair& pair, const PanelPair* next, int rows,
                float* c) {
-  for (int r = 0; r < rows; r += kRowsAtOnce) {
-    const bool first = r == 0 && next != nullptr;
-    const Ahead ahead_p(first ? &next->p : nullptr), ahead_q(first ? &next->q : nullptr);
-    const uint8_t* a = activation + r * kRowBlockBytes;
-    float* out = c + r * kCTileN;
-    with_rows(rows - r, [&]<int kRows>() {
-      if (pair.p.packed != nullptr) {
-        gemv_panel<kRows, true>(a, rows, pair.p, ahead_p, out);
-        gemv_panel<kRows, true>(a, rows, pair.q, ahead_q, out + kPanelN);
-      } else {
-        gemv_panel<kRows, false>(a, rows, pair.p, ahead_p, out);
-        gemv_panel<kRows, false>(a, rows, pair.q, ahead_q, out + kPanelN);
-      }
-    });
-  }
+  gemv_in_runs<kMr>(pair, next, rows,
+                    [&]<int kRows, bool kPacked>(int first, const PanelPair* wanted) {
+                      gemv_rows<kRows, kPacked>(activation + first * kPairsBytes, rows, pair,
+                                                wanted, c + first * kCTileN);
+                    });
 }
 
 }  // namespace
@@ -202,12 +182,12 @@ constexpr Engine kBf16Engine = {
     .tile_k_blocks = 32,
     .block_step = 1,
     .decoded_block_bytes = kDecodedBlockBytes,
-    .activation_bytes = kRowBlockBytes,
+    .activation_bytes = kPairsBytes,
     .pack_activation = pack_activation,
     .decode = decode,
     .multiply = multiply,
     .gemv = gemv_bf16,
-    .gemv_rows = kMr,
+    .gemv_rows = 16,
 };
 
 }  // namespace dualgemm::cpu::avx512

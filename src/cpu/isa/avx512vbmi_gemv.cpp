@@ -8,6 +8,7 @@ namespace dualgemm::cpu::avx512 {
 namespace {
 
 #include "cpu/generic/panel-inl.hpp"
+#include "cpu/generic/rows-inl.hpp"
 #include "cpu/isa/avx512-inl.hpp"
 #include "cpu/isa/avx512_gemv-inl.hpp"
 

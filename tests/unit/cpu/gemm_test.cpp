@@ -96,7 +96,7 @@ TEST_P(Gemm, RandomShapesStayInsideTheBound) {
 TEST_P(Gemm, ExactArithmeticIsEqualBitForBit) {
   Rng rng;
   for (const int64_t k : {16, 32, 48, 64, 80, 112, 128, 144, 256, 512, 528, 1040, 2048, 4096}) {
-    for (const int64_t m : {1, 3, 4, 5, 17, 40}) {
+    for (const int64_t m : {1, 3, 4, 5, 6, 7, 17, 40}) {
       Problem p{.m = m, .n = 37, .k = k};
       p.d.type = DataType::kF32;
       p.act.kind = ActivationKind::kIdentity;
@@ -245,7 +245,7 @@ TEST_P(Gemm, EveryScaleAndEveryCodeIsDecodedRight) {
   p.d.type = DataType::kF32;
   p.act.kind = ActivationKind::kIdentity;
   Rng rng;
-  for (const int64_t m : {3, 16}) {  // gemv and tiles
+  for (const int64_t m : {1, 3, 16, 20}) {  // with and without decoded k-tiles
     p.m = m;
     RandomCase c(p, rng, Values::kExact);
     for (int64_t col = 0; col < 256; ++col) {
@@ -258,9 +258,10 @@ TEST_P(Gemm, EveryScaleAndEveryCodeIsDecodedRight) {
     }
     for (int64_t row = 0; row < m; ++row) {
       c.a.scales[row] = 0x38;
-      for (int64_t byte = 0; byte < 8; ++byte)  // row r holds code r at k = r, 1 elsewhere
-        c.a.data[row * 8 + byte] =
-            static_cast<uint8_t>(byte == row / 2 ? (row % 2 ? 0x02 | row << 4 : 0x20 | row) : 0x22);
+      const int64_t code = row % 16;  // at k = code, 1 elsewhere
+      for (int64_t byte = 0; byte < 8; ++byte)
+        c.a.data[row * 8 + byte] = static_cast<uint8_t>(
+            byte == code / 2 ? (code % 2 ? 0x02 | code << 4 : 0x20 | code) : 0x22);
     }
     ASSERT_TRUE(run_cpu(p, c.buffers(), {.isa = GetParam()}).status.ok());
     const auto exact =

@@ -129,6 +129,66 @@ TEST_P(SameBitsOn, RowsDoNotDependOnM) {
   }
 }
 
+// Few rows go through kernels of their own, by their number: each gives the bits of many rows. k
+// ends within eight blocks, n within a panel.
+TEST_P(SameBitsOn, EveryNumberOfFewRows) {
+  Rng rng;
+  for (const DataType type : {DataType::kE2M1, DataType::kF16, DataType::kBF16}) {
+    Problem all{.m = 45, .n = 72, .k = 560};
+    all.a.type = type;
+    all.batch_invariant = true;
+    if (!core::has_shared_order(all, GetParam())) continue;
+    RandomCase c(all, rng, Values::kRandom);
+    const auto expected = bits_of_run(c, {.isa = GetParam()});
+    const int64_t row_bytes = all.n * 2, a_bytes = type == DataType::kE2M1 ? all.k / 2 : all.k * 2;
+    for (int64_t rows = 1; rows <= 35; ++rows) {
+      const int64_t begin = rows % 11;
+      Problem part = all;
+      part.m = rows;
+      Buffers b = c.buffers();
+      b.a = c.a.data.data() + begin * a_bytes;
+      if (type == DataType::kE2M1) b.a_scales = c.a.scales.data() + begin * all.k / 16;
+      for (const bool prepared : {false, true}) {
+        Guarded<uint8_t> d(rows * row_bytes);
+        b.d = d.data();
+        ASSERT_TRUE(run_cpu(part, b, {.isa = GetParam(), .prepared = prepared}).status.ok());
+        ASSERT_EQ(std::memcmp(d.data(), expected.data() + begin * row_bytes,
+                              static_cast<size_t>(rows * row_bytes)),
+                  0)
+            << name_of(type) << ", " << rows << " rows, prepared " << prepared;
+      }
+    }
+  }
+}
+
+// A caller may edit a plan: fewer rows at a time give the same bits or are refused.
+TEST_P(SameBitsOn, AnyNumberOfRowsAtATimeOrNone) {
+  Rng rng;
+  RandomCase c({.m = 16, .n = 48, .k = 208}, rng, Values::kRandom);
+  const auto expected = bits_of_run(c, {.isa = GetParam()});
+  const RunResult whole = run_cpu(c.problem, c.buffers(), {.isa = GetParam()});
+  const Strategy* strategy =
+      plan::find_strategy(cpu::strategies(), StrategyId::kFused, DeviceKind::kCpu);
+  int refused = 0;
+  for (int64_t rows = -1; rows <= 48; ++rows) {
+    Plan plan = whole.plan;
+    plan.shape.l2_rows = rows;
+    plan.workspace_bytes = rows > 0 ? strategy->workspace_bytes(plan) : whole.plan.workspace_bytes;
+    Guarded<uint8_t> workspace(plan.workspace_bytes);
+    c.poison_d();
+    const Status status =
+        strategy->run(plan, checked(plan.problem), c.buffers(), workspace.data(), nullptr);
+    if (status.ok()) {
+      ASSERT_EQ(output_bytes(c), expected) << rows;
+    } else {
+      ASSERT_EQ(status.code(), StatusCode::kInvalidArgument) << rows;
+      ++refused;
+    }
+  }
+  EXPECT_GE(refused, 2);  // -1 and 0
+  EXPECT_LT(refused, 50);
+}
+
 TEST_P(SameBitsOn, RowPermutationPermutesTheOutput) {
   Rng rng;
   Problem p{.m = 23, .n = 32, .k = 272};
