@@ -61,8 +61,9 @@ DUALGEMM_DEVICE void mbarrier_wait_parity(const Barrier* bar, uint32_t parity) {
 
 // mbarrier.test_wait.parity.shared::cta.b64 done, [bar], parity;      PTX ISA 7.1, sm_80,
 // "mbarrier.test_wait": the same on GPUs that have no try_wait. Between two tests nanosleep.u32 32
-// (PTX ISA 6.3, sm_70): a quarter of what an SM with waiting warps issued were tests, in slots that
-// the warps they wait for need.
+// (PTX ISA 6.3, sm_70) where a kernel has a register for it: a quarter of what an SM with
+// waiting warps issued were tests, in slots that the warps they wait for need.
+template <bool kSleeps>
 DUALGEMM_DEVICE void mbarrier_wait_parity_sm80(const Barrier* bar, uint32_t parity) {
   uint32_t done = 0;
   while (done == 0) {
@@ -75,7 +76,7 @@ DUALGEMM_DEVICE void mbarrier_wait_parity_sm80(const Barrier* bar, uint32_t pari
         : "=r"(done)
         : "r"(shared_address(bar)), "r"(parity)
         : "memory");
-    if (done == 0) asm volatile("nanosleep.u32 32;");
+    if (kSleeps && done == 0) asm volatile("nanosleep.u32 32;");
   }
 }
 

@@ -186,7 +186,7 @@ DUALGEMM_DEVICE void compute_shared_tile(const Params& params, const Place& plac
                          sums);
     return;
   }
-  wait_until_read(front.barriers, params.stages, at);  // sums take the stages' place
+  wait_until_read<kCfg>(front.barriers, params.stages, at);  // sums take the stages' place
   finish_own<kCfg>(params, finished, sums, stages);
 }
 

@@ -85,7 +85,7 @@ DUALGEMM_DEVICE void multiply_rows(const Params& params, uint8_t* stages, RingBa
   uint32_t weights = first_stage + at.stage() * stage_bytes_of(kCfg) + places.weights;
   uint32_t rows = first_stage + at.stage() * stage_bytes_of(kCfg) + places.rows;
   Fragments<kCfg> fragments;
-  ptx::mbarrier_wait_parity_sm80(&barriers.full[at.stage()], at.parity());
+  ptx::mbarrier_wait_parity_sm80<kSleeps<kCfg>>(&barriers.full[at.stage()], at.parity());
   __syncwarp();
   fragments.load_first(weights, rows);
 #pragma unroll 1
@@ -98,7 +98,7 @@ DUALGEMM_DEVICE void multiply_rows(const Params& params, uint8_t* stages, RingBa
     const uint32_t last_rows = rows ^ kLast, read = at.stage();
     at.advance(params.stages);
     if (chunks > 1) {
-      ptx::mbarrier_wait_parity_sm80(&barriers.full[at.stage()], at.parity());
+      ptx::mbarrier_wait_parity_sm80<kSleeps<kCfg>>(&barriers.full[at.stage()], at.parity());
       const uint32_t further = (at.stage() - read) * stage_bytes_of(kCfg);
       weights += further, rows += further;
     }  // else nothing is there: what is loaded once more is not used
@@ -119,7 +119,7 @@ DUALGEMM_DEVICE void multiply_shared(const Params& params, const Place& place, u
   // A warp that has no rows keeps pace with the ring: producers wait for it.
 #pragma unroll 1
   for (; chunks > 0; --chunks) {
-    ptx::mbarrier_wait_parity_sm80(&barriers.full[at.stage()], at.parity());
+    ptx::mbarrier_wait_parity_sm80<kSleeps<kCfg>>(&barriers.full[at.stage()], at.parity());
     arrive_as_warp(barriers.empty[at.stage()]);
     at.advance(params.stages);
   }

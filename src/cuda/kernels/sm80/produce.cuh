@@ -40,7 +40,7 @@ DUALGEMM_DEVICE void produce(const Params& params, const Place& place, const Ope
     // After the last chunk the last one again: a branch here made the compiler put what is loaded
     // into local memory, which waits for it.
     load(min(chunk + 1, end - 1));
-    ptx::mbarrier_wait_parity_sm80(&barriers.empty[at.stage()], at.parity() ^ 1);
+    ptx::mbarrier_wait_parity_sm80<kSleeps<kCfg>>(&barriers.empty[at.stage()], at.parity() ^ 1);
     uint8_t* const rows = stages + at.stage() * stage_bytes_of(kCfg);
     if constexpr (kDecodesA) {
       const RawBlocks<kCfg> blocks = next_blocks;

@@ -42,12 +42,18 @@ DUALGEMM_DEVICE void arrive_as_warp(ptx::Barrier& barrier) {
   __syncwarp();  // what follows needs the whole warp
 }
 
+// Whether a warp sleeps between two looks at a barrier. With 128 sums in registers none is left for
+// that: ptxas spilled some for sm_80, also where other warps sleep alone.
+template <Config kCfg>
+inline constexpr bool kSleeps = kCfg.units * kCfg.groups <= 16;
+
 // Until all stages have been read, by a thread that is where a producer would be about to fill
 // them.
+template <Config kCfg>
 DUALGEMM_DEVICE void wait_until_read(const RingBarriers& barriers, uint32_t stages,
                                      RingPosition at) {
   for (uint32_t i = 0; i < stages; ++i) {
-    ptx::mbarrier_wait_parity_sm80(&barriers.empty[at.stage()], at.parity() ^ 1);
+    ptx::mbarrier_wait_parity_sm80<kSleeps<kCfg>>(&barriers.empty[at.stage()], at.parity() ^ 1);
     at.advance(stages);
   }
 }
