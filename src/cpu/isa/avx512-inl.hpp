@@ -248,7 +248,9 @@ inline void load_codes(const PanelSource& source, int64_t block, __m512i (&out)[
   transpose_16x16(row, out);
 }
 
-// Instructions by name: GCC 12 drops one of two branches that differ in an intrinsic's hint alone.
+// Instructions by name: GCC 12 drops one of two branches that differ in an intrinsic's hint alone,
+// and moves the other out of the loop's way (M = 2, 4, 8, 16 of NVFP4 1.28, 1.28, 2.3, 4.05 ms for
+// 1.04, 1.10, 1.92, 3.4).
 template <int kLines>
 inline void ask_for_lines(const char* at, bool into_l1) {
   if (into_l1) {
@@ -356,7 +358,7 @@ template <bool kPacked, bool kUnrolled, class F>
     int64_t left = pair.p.blocks - done;
     for (int group = 0; group < 2 && left > 0; ++group) {
       alignas(64) FourScales scales[2] = {group_scales(p), group_scales(q)};
-      asm("" : "+m"(scales));
+      asm volatile("" : "+m"(scales));
       const int here = left < kGroupBlocks ? static_cast<int>(left) : kGroupBlocks;
       const auto at = [&](int b) __attribute__((always_inline)) {
         block(p + b * kBlockCodeBytes, q + b * kBlockCodeBytes, scales[0].block[b],
