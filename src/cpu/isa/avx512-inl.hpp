@@ -385,7 +385,7 @@ template <bool kPacked, bool kUnrolled, class F>
   }
 }
 
-// A pair's rows in runs of at most kMost: run.operator()<kRows, kPacked>(first row, what to ask for).
+// A pair's rows in runs of at most kMost: run.operator()<kRows, kPacked>(first row, Ahead).
 // The first run asks for the next pair, or for its P while the second asks for Q, so that both have
 // memory to wait for beside their work: M = 7, 4 rows and 3, took 1.38 times M = 6.
 template <int kMost, class F>
