@@ -22,7 +22,7 @@ struct GemmSpec {
   DataType d_type = DataType::kF16;
   bool prepared = false;  // weights packed or decoded before the clock starts
   bool cold = false;      // runs take turns through all weight sets, so that no cache helps
-  // Of every weight set, made for any plan of this format; null: the case prepares the first set
+  // Every weight set, prepared for any plan of this format; null: the case prepares the first set
   // for itself, and stays with it.
   std::shared_ptr<const std::vector<PreparedWeights>> prepared_sets = nullptr;
 };

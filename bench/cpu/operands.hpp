@@ -59,7 +59,8 @@ class Operands {
   Nvfp4Matrix& up() { return up_.front(); }
   AlignedArray<uint16_t>& a_f16() { return a_f16_; }
 
-  // Inputs of one run on weight set `set`, A as NVFP4, fp16 or bf16; alphas keep the pre-activations near 1. No output yet.
+  // Inputs of one run on weight set `set`, A as NVFP4, fp16 or bf16; alphas keep the
+  // pre-activations near 1. No output yet.
   Buffers inputs(DataType a_type, int set);
 
  private:

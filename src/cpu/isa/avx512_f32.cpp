@@ -150,14 +150,14 @@ void multiply(const uint8_t* activation, int height, const uint8_t* decoded, int
 // Blocks stay a loop: 1.22, 1.57, 3.1, 9.0 ms for M = 1, 2, 5, 16 where four at a time took 1.33,
 // 1.91, 3.4, 10.1 (Zen 5, one core, N = 4096, K = 7168, packed, cold, in turn, 2026-11-29).
 template <int kRows, bool kPacked>
-void gemv_rows(const uint8_t* activation, int height, const PanelPair& pair, const PanelPair* next,
+void gemv_rows(const uint8_t* activation, int height, const PanelPair& pair, Ahead ahead,
                float* c) {
   const __m512 table = _mm512_load_ps(kValues);
   __m512 acc_p[kRows], acc_q[kRows];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) acc_p[r] = acc_q[r] = _mm512_setzero_ps();
   for_pair_blocks<kPacked, false>(
-      pair, next,
+      pair, ahead,
       [&](const uint8_t* p, const uint8_t* q, __m512 s_p, __m512 s_q)
           __attribute__((always_inline)) {
             const float* const a = reinterpret_cast<const float*>(activation);
@@ -195,11 +195,10 @@ void gemv_rows(const uint8_t* activation, int height, const PanelPair& pair, con
 
 void gemv_f32(const uint8_t* activation, const PanelPair& pair, const PanelPair* next, int rows,
               float* c) {
-  gemv_in_runs<kMr>(pair, next, rows,
-                    [&]<int kRows, bool kPacked>(int first, const PanelPair* wanted) {
-                      gemv_rows<kRows, kPacked>(activation + first * kRowFloatsBytes, rows, pair,
-                                                wanted, c + first * kCTileN);
-                    });
+  gemv_in_runs<kMr>(pair, next, rows, [&]<int kRows, bool kPacked>(int first, Ahead ahead) {
+    gemv_rows<kRows, kPacked>(activation + first * kRowFloatsBytes, rows, pair, ahead,
+                              c + first * kCTileN);
+  });
 }
 
 }  // namespace

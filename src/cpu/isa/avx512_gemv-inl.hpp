@@ -166,17 +166,16 @@ constexpr int kRowsAtOnce = 6;
 // A pair over all of k: a code becomes a weight in registers, for all kRows rows. height: of the
 // activation's tile.
 template <int kRows, bool kPacked>
-void gemv_rows(const uint8_t* activation, int height, const PanelPair& pair, const PanelPair* next,
+void gemv_rows(const uint8_t* activation, int height, const PanelPair& pair, Ahead ahead,
                float* c) {
   __m512 acc_p[kRows], acc_q[kRows];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) acc_p[r] = acc_q[r] = _mm512_setzero_ps();
   const __m512 magic = _mm512_set1_ps(kMagic);
-  for_pair_blocks < kPacked,
-      kRows<kRowsAtOnce>(
-          pair, next,
-          [&](const uint8_t* p, const uint8_t* q, __m512 s_p,
-              __m512 s_q) __attribute__((always_inline)) {
+  for_pair_blocks<kPacked, (kRows < kRowsAtOnce)>(
+      pair, ahead,
+      [&](const uint8_t* p, const uint8_t* q, __m512 s_p, __m512 s_q)
+          __attribute__((always_inline)) {
             const BlockWeights w_p = block_weights(p, 0), w_q = block_weights(q, 0);
             __m512i dot_p[kRows], dot_q[kRows];
 #pragma GCC unroll 8
@@ -220,9 +219,8 @@ void gemv_pair(const uint8_t* activation, const PanelPair& pair, const PanelPair
     gemv_row(activation, pair.q, Ahead(next != nullptr ? &next->q : nullptr), c + kPanelN);
     return;
   }
-  gemv_in_runs<kRowsAtOnce>(pair, next, rows,
-                            [&]<int kRows, bool kPacked>(int first, const PanelPair* wanted) {
-                              gemv_rows<kRows, kPacked>(activation + first * kRowBlockBytes, rows,
-                                                        pair, wanted, c + first * kCTileN);
-                            });
+  gemv_in_runs<kRowsAtOnce>(pair, next, rows, [&]<int kRows, bool kPacked>(int first, Ahead ahead) {
+    gemv_rows<kRows, kPacked>(activation + first * kRowBlockBytes, rows, pair, ahead,
+                              c + first * kCTileN);
+  });
 }

@@ -146,14 +146,14 @@ void multiply(const uint8_t* activation, int height, const uint8_t* decoded, int
 }
 
 template <int kRows, bool kPacked>
-void gemv_rows(const uint8_t* activation, int height, const PanelPair& pair, const PanelPair* next,
+void gemv_rows(const uint8_t* activation, int height, const PanelPair& pair, Ahead ahead,
                float* c) {
   const __m512i table = _mm512_load_si512(kValues);
   __m512 acc_p[kRows], acc_q[kRows];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) acc_p[r] = acc_q[r] = _mm512_setzero_ps();
   for_pair_blocks<kPacked, true>(
-      pair, next,
+      pair, ahead,
       [&](const uint8_t* p, const uint8_t* q, __m512 s_p, __m512 s_q)
           __attribute__((always_inline)) {
             add_block<kRows>(activation, p, q, s_p, s_q, table, acc_p, acc_q);
@@ -168,11 +168,10 @@ void gemv_rows(const uint8_t* activation, int height, const PanelPair& pair, con
 
 void gemv_bf16(const uint8_t* activation, const PanelPair& pair, const PanelPair* next, int rows,
                float* c) {
-  gemv_in_runs<kMr>(pair, next, rows,
-                    [&]<int kRows, bool kPacked>(int first, const PanelPair* wanted) {
-                      gemv_rows<kRows, kPacked>(activation + first * kPairsBytes, rows, pair,
-                                                wanted, c + first * kCTileN);
-                    });
+  gemv_in_runs<kMr>(pair, next, rows, [&]<int kRows, bool kPacked>(int first, Ahead ahead) {
+    gemv_rows<kRows, kPacked>(activation + first * kPairsBytes, rows, pair, ahead,
+                              c + first * kCTileN);
+  });
 }
 
 }  // namespace

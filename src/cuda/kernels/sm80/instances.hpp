@@ -30,6 +30,7 @@
 #define DUALGEMM_SM80_FUSED(X) DUALGEMM_SM80_TILES(X, kFused, fused, false, unpacked)
 #define DUALGEMM_SM80_PREPARED(X) DUALGEMM_SM80_TILES(X, kFused, fused, true, prepared)
 #define DUALGEMM_SM80_PASS(X, pass, pass_name)                     \
+  DUALGEMM_SM80_TYPES(X, pass, pass_name, false, unpacked, r16_k8) \
   DUALGEMM_SM80_TYPES(X, pass, pass_name, false, unpacked, r32_k4) \
   DUALGEMM_SM80_TYPES(X, pass, pass_name, false, unpacked, r128_k1)
 #define DUALGEMM_SM80_PASSES(X)                  \

@@ -50,13 +50,12 @@ int64_t usual_tiles(const Problem& problem, int64_t tile_m, int64_t tile_n) {
 
 // By the measurements in docs/kernels/sm80.md: few rows are bound by reading and decoding, which
 // more warps an SM hide better, unless there are several CTAs for each; many share decoded weights.
-int usual_warps_k(const InstanceRequest& request, const DeviceCaps& caps) {
-  const Problem& problem = request.problem;
+int usual_warps_k(const Problem& problem, const DeviceCaps& caps) {
   if (problem.batch_invariant) return kInvariantWarpsK;
   const int64_t rows = usual_rows(problem);
   if (rows > 32) return 1;
   const bool crowded = usual_tiles(problem, 32, 32) > 2 * std::max(caps.num_sms, 1);
-  return request.pass != Pass::kFused || (rows > 16 && crowded) ? 4 : 8;
+  return rows > 16 && crowded ? 4 : 8;
 }
 
 constexpr int64_t kMaxR1Bytes = int64_t{1} << 40;  // far beyond any memory, and of an offset
@@ -149,7 +148,7 @@ const Instance* find_instance(const InstanceRequest& request, const InstanceShap
 // The lowest tile that holds all rows, or the highest, among those that have the warps along k
 // which were fastest on an H100 and an H200 (docs/kernels/sm80.md).
 const Instance& choose_instance(const InstanceRequest& request, const DeviceCaps& caps) {
-  const int64_t warps_k = usual_warps_k(request, caps);
+  const int64_t warps_k = usual_warps_k(request.problem, caps);
   const Instance* chosen = nullptr;
   for (const Instance& instance : instances(request.prepared)) {
     const Config& config = instance.config;
