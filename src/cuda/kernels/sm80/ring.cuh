@@ -45,7 +45,7 @@ DUALGEMM_DEVICE void arrive_as_warp(ptx::Barrier& barrier) {
 // Whether a warp sleeps between two looks at a barrier. With 128 sums in registers none is left for
 // that: ptxas spilled some for sm_80, also where other warps sleep alone.
 template <Config kCfg>
-inline constexpr bool kSleeps = kCfg.units * kCfg.groups <= 16;
+inline constexpr bool kSleeps = kCfg.units* kCfg.groups <= 16;
 
 // Until all stages have been read, by a thread that is where a producer would be about to fill
 // them.
