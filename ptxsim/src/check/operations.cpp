@@ -67,11 +67,12 @@ uint32_t Sanitizer::State::new_record(const Execution& x, int lane, AsyncKind ki
                        clocks.own_async[lane],
                        {},
                        nullptr});
-  if (kind == AsyncKind::kCpAsync || kind == AsyncKind::kClc ||
-      traits.tensor_work == TensorWork::kCommit) {
+  const bool completes_in_order =
+      kind == AsyncKind::kCpAsync || traits.tensor_work == TensorWork::kCommit;
+  if (completes_in_order || kind == AsyncKind::kClc) {
     for (const LaneGroup& group : clocks.groups)
       if ((group.lanes >> lane & 1) != 0) s.records.back().clock = group.clock;
-    queue.with_clock.push_back(index);
+    if (completes_in_order) queue.with_clock.push_back(index);
   }
   return index;
 }
@@ -103,7 +104,7 @@ void Sanitizer::arrives_at(AsyncOp op, bool and_before, const Mbarrier& barrier,
     };
     show_over(object.clocks.arriving);
     if (object.has_remote_arrivals) show_over(object.local.arriving);
-    s.forget_clocks(record.queue, record.sequence);
+    if (--record.unanswered == 0) record.clock.reset();
     return;
   }
   const auto arrive = [&](SyncClock& arriving) {

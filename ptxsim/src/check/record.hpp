@@ -48,7 +48,8 @@ struct Record {
   uint32_t epoch;      // of its warp, and
   uint32_t own_async;  // of its lane, when it was issued
   std::vector<Publication> publications;
-  SharedClock clock;  // of the issuer, for operations that others are committed with
+  SharedClock clock;        // of the issuer, for operations that others are committed with
+  uint32_t unanswered = 0;  // of a request for a cluster: CTAs that have yet to hear the answer
   // cp.async: what it writes from this offset on, if that is known.
   std::optional<std::array<std::byte, 16>> values = std::nullopt;
   uint32_t values_at = 0;

@@ -357,6 +357,8 @@ void Sanitizer::shared_store(const Execution& x, int lane, Cta& owner, uint32_t 
 
 void Sanitizer::async_shared(AsyncOp op, const Execution& x, Cta& owner, uint32_t offset,
                              uint32_t bytes, AccessKind kind) {
+  Record& record = state_->record_of(op);
+  if (record.kind == AsyncKind::kClc) ++record.unanswered;
   state_->access_shared_by(op, x, owner, offset, bytes, kind, nullptr);
 }
 

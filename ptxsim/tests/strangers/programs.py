@@ -49,7 +49,9 @@ class Program(NamedTuple):
     @property
     def sizes_of_ours(self) -> str:
         """What a copy of the sources has in place of the stranger's sizes, and options, as text of a table's cell."""
-        ours = " ".join([*self.sizes.values(), *self.arguments])
+        # An option alone reads as one of ptxsim's.
+        name = [f"./{self.name}"] if self.arguments and self.arguments[0].startswith("--") else []
+        ours = " ".join([*self.sizes.values(), *name, *self.arguments])
         return f"sizes of ours: `{ours}`" if ours else ""
 
     @property
