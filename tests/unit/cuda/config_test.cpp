@@ -116,6 +116,10 @@ TEST(CudaConfig, WhatIsNotCompiledIsRefusedWithWhatIs) {
   EXPECT_EQ(status("tile_m=24", p, 80).rule(),
             "no such kernel is compiled for this problem; there are mma_w8_t8x32x64_s3, "
             "mma_w8_t16x32x64_s2, mma_w8_t32x32x64_s3, mma_w4_t32x32x64_s3, "
+            "mma_w1_t64x128x64_s3, mma_w2_t64x128x64_s3, mma_w3_t64x128x64_s3, "
+            "mma_w4_t64x128x64_s3, mma_w5_t64x128x64_s3, mma_w6_t64x128x64_s3, "
+            "mma_w8_t64x128x64_s3, mma_w10_t64x128x64_s3, mma_w12_t64x128x64_s3, "
+            "mma_w16_t64x128x64_s3, "
             "mma_w1_t128x128x64_s3, mma_w2_t128x128x64_s3, mma_w3_t128x128x64_s3, "
             "mma_w4_t128x128x64_s3, mma_w5_t128x128x64_s3, mma_w6_t128x128x64_s3, "
             "mma_w8_t128x128x64_s3, mma_w10_t128x128x64_s3, mma_w12_t128x128x64_s3, "
