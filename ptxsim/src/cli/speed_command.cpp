@@ -135,7 +135,9 @@ int speed_command() {
   for (const auto& [side, ctas] : {std::pair{16u, 16u}, std::pair{32u, 4u}})
     if (const auto error =
             print_rates(fmt::format("tiled SGEMM, {} threads, {} CTAs", side * side, ctas * ctas),
-                        [&](bool sanitize) { return measure_sgemm(side, ctas, sanitize); }))
+                        [side = side, ctas = ctas](bool sanitize) {
+                          return measure_sgemm(side, ctas, sanitize);
+                        }))
       return print_error(*error);
   for (const MmaMode mode : {MmaMode::kExact, MmaMode::kRounded}) {
     Result<double> seconds = measure_tile(mode);

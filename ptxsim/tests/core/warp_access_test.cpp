@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "machine/execution.hpp"
+#include "machine/memory/addresses.hpp"
 #include "ptxsim/ptxsim.hpp"
 
 namespace ptxsim {
