@@ -24,6 +24,23 @@ inline __m512 scale_of(const uint8_t* activation, int row) {
   return _mm512_castsi512_ps(broadcast_dword(activation + row * kRowBlockBytes + kScaleAt));
 }
 
+// Dot products of rows with a pair's block to their sums: (bits - magic) * scale * row's scale.
+template <int kRows>
+[[gnu::always_inline]] inline void add_scaled(const uint8_t* activation,
+                                              const __m512i (&dot_p)[kRows],
+                                              const __m512i (&dot_q)[kRows], __m512 s_p,
+                                              __m512 magic_p, __m512 s_q, __m512 magic_q,
+                                              __m512 (&acc_p)[kRows], __m512 (&acc_q)[kRows]) {
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+    const __m512 s_a = scale_of(activation, r);
+    const __m512 t_p = _mm512_fmsub_ps(_mm512_castsi512_ps(dot_p[r]), s_p, magic_p);
+    const __m512 t_q = _mm512_fmsub_ps(_mm512_castsi512_ps(dot_q[r]), s_q, magic_q);
+    acc_p[r] = _mm512_fmadd_ps(t_p, s_a, acc_p[r]);
+    acc_q[r] = _mm512_fmadd_ps(t_q, s_a, acc_q[r]);
+  }
+}
+
 inline __m512i broadcast_bytes(const int8_t (&table)[16]) {
   return _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table)));
 }

@@ -190,14 +190,7 @@ void gemv_rows(const uint8_t* activation, int height, const PanelPair& pair, Ahe
               }
             }
             const __m512 magic_p = _mm512_mul_ps(s_p, magic), magic_q = _mm512_mul_ps(s_q, magic);
-#pragma GCC unroll 8
-            for (int r = 0; r < kRows; ++r) {
-              const __m512 s_a = scale_of(activation, r);
-              const __m512 t_p = _mm512_fmsub_ps(_mm512_castsi512_ps(dot_p[r]), s_p, magic_p);
-              const __m512 t_q = _mm512_fmsub_ps(_mm512_castsi512_ps(dot_q[r]), s_q, magic_q);
-              acc_p[r] = _mm512_fmadd_ps(t_p, s_a, acc_p[r]);
-              acc_q[r] = _mm512_fmadd_ps(t_q, s_a, acc_q[r]);
-            }
+            add_scaled(activation, dot_p, dot_q, s_p, magic_p, s_q, magic_q, acc_p, acc_q);
             activation += int64_t{kRowBlockBytes} * height;
           });
 #pragma GCC unroll 8

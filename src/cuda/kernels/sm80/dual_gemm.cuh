@@ -64,9 +64,8 @@ DUALGEMM_DEVICE void add_parts(const Place& place, const Sums<kCfg>& sums,
 template <Config kCfg>
 DUALGEMM_DEVICE void finish_own(const Params& params, Place place, const Sums<kCfg>& sums,
                                 uint8_t* smem) {
-  constexpr int kBatch = batch_items_of(kCfg), kPairs = kBatch / kCfg.groups;
+  constexpr int kBatch = batch_items_of(kCfg);  // a pair of units
   constexpr bool kBoth = kCfg.pass == Pass::kFused || kCfg.pass == Pass::kSequential;
-  static_assert(kBatch % kCfg.groups == 0);
   const uint32_t thread = ptx::thread_index_anew(), lane = thread % 32;
   auto* const items = reinterpret_cast<float(*)[kItemFloats][32]>(smem) + thread / 32 * kBatch;
 #pragma unroll
@@ -79,7 +78,7 @@ DUALGEMM_DEVICE void finish_own(const Params& params, Place place, const Sums<kC
     }
     finish<kCfg.pass>(params, place, items, kBatch, kCfg.groups, 1);
     __syncwarp();
-    place.col += kPairs * (kBoth ? kMmaRows : 2 * kMmaRows);
+    place.col += kBoth ? kMmaRows : 2 * kMmaRows;
   }
 }
 
