@@ -25,6 +25,18 @@ DUALGEMM_DEVICE void cp_async_16(uint32_t to, const void* from) {
                : "memory");
 }
 
+// The same by the lanes that want it, without a branch.
+DUALGEMM_DEVICE void cp_async_16_if(bool wanted, uint32_t to, const void* from) {
+  asm volatile(
+      "{\n"
+      ".reg .pred is_wanted;\n"
+      "setp.ne.u32 is_wanted, %2, 0;\n"
+      "@is_wanted cp.async.cg.shared.global.L2::256B [%0], [%1], 16;\n"
+      "}\n" ::"r"(to),
+      "l"(from), "r"(static_cast<uint32_t>(wanted))
+      : "memory");
+}
+
 // cp.async.ca.shared.global [to], [from], 4, bytes;      PTX ISA 7.0, sm_80, "cp.async": the same
 // with 4 bytes
 DUALGEMM_DEVICE void cp_async_4(void* to, const void* from, uint32_t bytes) {

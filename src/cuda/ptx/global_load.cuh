@@ -15,6 +15,13 @@ DUALGEMM_DEVICE uint32_t ld_global(const uint8_t* from) {
   return d;
 }
 
+// ld.global.u32 d, [from];      PTX ISA 1.0, "ld": at a multiple of 4
+DUALGEMM_DEVICE uint32_t ld_global(const uint32_t* from) {
+  uint32_t d;
+  asm volatile("ld.global.u32 %0, [%1];" : "=r"(d) : "l"(from) : "memory");
+  return d;
+}
+
 // ld.global.v2.u32 {x, y}, [from];      PTX ISA 1.0, "ld": at a multiple of 8
 DUALGEMM_DEVICE uint2 ld_global(const uint2* from) {
   uint2 d;

@@ -29,13 +29,11 @@ Status plan_passes_sm80(Plan& plan, GateProduct gate, const DeviceCaps& caps,
   const Pass pass = sm80_passes_of(gate).front();
   std::vector<KernelChoice> compiled;
   const sm80::InstanceRequest request{plan.problem, pass};
-  for (const KernelShape& shape : sm80::shapes_for(request, caps))
+  for (const KernelShape& shape : sm80::shapes_for(request))
     compiled.push_back({KernelId::kSm80, shape});
   const sm80::Config& usual = sm80::choose_instance(request, caps).config;
-  const Expected<KernelChoice> kernel = choose_kernel(
-      compiled,
-      {KernelId::kSm80, sm80::shape_of(usual, sm80::stages_for(usual, plan.problem, caps))},
-      constraints);
+  const Expected<KernelChoice> kernel =
+      choose_kernel(compiled, {KernelId::kSm80, sm80::shape_of(usual)}, constraints);
   if (!kernel) return kernel.status();
   fill_in(plan, *kernel);
   return {};
@@ -53,8 +51,7 @@ Expected<std::vector<KernelLaunch>> launches_of_passes_sm80(const Plan& plan, Ga
   for (const Pass pass : sm80_passes_of(gate)) {
     const Expected<const sm80::Instance*> instance = sm80::instance_of(plan, pass);
     if (!instance) return instance.status();
-    launches.push_back(
-        sm80::build_launch({problem, buffers, **instance, plan.shape.stages, workspace}));
+    launches.push_back(sm80::build_launch({problem, buffers, **instance, workspace}));
   }
   return launches;
 }

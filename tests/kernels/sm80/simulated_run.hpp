@@ -21,7 +21,7 @@ inline const char* name_of(const Passes& passes) {
 
 struct SimulatedRun {
   ptxsim::Options options{};
-  int tile_m = 0, k_parts = 0, stages = 0;  // 0: what the host chooses
+  int tile_m = 0, k_parts = 0;  // 0: what the host chooses
   int64_t misalign = 0;
   Passes passes = {Pass::kFused};
   bool prepared = false;  // weights; fused alone
@@ -51,11 +51,9 @@ inline ::testing::AssertionResult simulate(RandomCase& data, const SimulatedRun&
         run.tile_m == 0 ? &sm80::choose_instance(request, caps)
                         : sm80::find_instance(request, {run.tile_m, 0, run.k_parts});
     if (instance == nullptr) return ::testing::AssertionFailure() << "no such instance";
-    const int64_t stages =
-        run.stages == 0 ? sm80::stages_for(instance->config, data.problem, caps) : run.stages;
     const int64_t splits = run.k_parts == 0 ? sm80::splits_for(instance->config, data.problem, caps)
                                             : run.k_parts / instance->config.warps_k;
-    sm80::LaunchParts parts{data.resolved, buffers, *instance, stages, r1, packed.units(), splits};
+    sm80::LaunchParts parts{data.resolved, buffers, *instance, r1, packed.units(), splits};
     if (pass == Pass::kFused) {
       parts.workspace =
           simulation.scratch("workspace", sm80::workspace_bytes(data.problem, *instance, splits));

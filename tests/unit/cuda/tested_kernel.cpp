@@ -145,11 +145,10 @@ TestedKernel tested(const sm80::Instance& instance, int64_t splits = 1) {
                         void* workspace) -> Expected<std::vector<cuda::KernelLaunch>> {
     const sm80::Config& config = instance.config;
     if (splits > 1) {
-      return sm80::build_fused(
-          {call.problem, buffers, instance, sm80::kMinStages, workspace, packed, splits});
+      return sm80::build_fused({call.problem, buffers, instance, workspace, packed, splits});
     }
     const auto launch = [&](const sm80::Instance& one) {
-      return sm80::build_launch({call.problem, buffers, one, sm80::kMinStages, workspace, packed});
+      return sm80::build_launch({call.problem, buffers, one, workspace, packed});
     };
     std::vector<cuda::KernelLaunch> launches;
     if (from_r1) {

@@ -13,6 +13,13 @@ __device__ void end() {
   asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
 }
 
+// Where a register gets its number or is read, no wgmma is under way: or ptxas would wait behind each.
+template <int kRegisters>
+__device__ void settle(float (&d)[kRegisters]) {
+#pragma unroll
+  for (float& number : d) asm volatile("" : "+f"(number)::"memory");
+}
+
 template <int kRegisters>
 __device__ void multiply(float (&d)[kRegisters], unsigned long long a, unsigned long long b) {
   if constexpr (kRegisters == 4) {
@@ -43,6 +50,7 @@ __device__ void chain(float* y, int n, bool waits_for_each) {
   __syncthreads();
   const unsigned long long a = descriptor(tiles[0], 64), b = descriptor(tiles[1], kRegisters * 2);
   float d[kRegisters] = {};
+  settle(d);
   begin();
   if (waits_for_each) {
     for (int k = 0; k < n; ++k) {
@@ -51,9 +59,11 @@ __device__ void chain(float* y, int n, bool waits_for_each) {
       begin();
     }
   } else {
+#pragma unroll 1
     for (int k = 0; k < n; ++k) multiply(d, a, b);
   }
   end();
+  settle(d);
   y[blockIdx.x * 128 + threadIdx.x] = d[0] + d[kRegisters - 1];
 }
 

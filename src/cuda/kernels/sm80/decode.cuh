@@ -30,24 +30,38 @@ DUALGEMM_DEVICE uint32_t shift(Shifts, uint32_t word) {
   }
 }
 
-// Two scales, ready for the multiplication, each in both halves of its word. Their signs count for
-// nothing, NaN is kept. E4M3 without its sign, 7 bits further left, is fp16 times 2^-8, 4 bits
-// further bf16 times 2^-120, subnormals included; NaN, 0x7F, is the one whose successor has bit 7.
+// Two scales, in bits 0 to 7 and 16 to 23, ready for the multiplication, one in each half. Their
+// signs count for nothing, NaN is kept. E4M3 without its sign, 7 bits further left, is fp16 times
+// 2^-8, 4 bits further bf16 times 2^-120, subnormals included; NaN, 0x7F, is the one whose successor
+// has bit 7.
 template <bool kBf16>
-DUALGEMM_DEVICE void expand_scales(uint32_t first, uint32_t second, uint32_t& first_pair,
-                                   uint32_t& second_pair) {
-  const uint32_t two = __byte_perm(first, second, 0x0400) & 0x007F007Fu;
+DUALGEMM_DEVICE uint32_t expand_scales(uint32_t scales) {
+  const uint32_t two = scales & 0x007F007Fu;
   const uint32_t nan = (two + 0x00010001u) & 0x00800080u;
-  uint32_t scaled;
   if constexpr (kBf16) {
     constexpr uint32_t k2To119 = 0x7B007B00u;  // twice, as 2^238 is no bf16
-    scaled = ptx::product_bf16x2(ptx::product_bf16x2(two << 4, k2To119), k2To119);
-    scaled |= nan * 0xFFu;  // the exponent of NaN; the mantissa of 480 is not 0
+    // The exponent of NaN; the mantissa of 480 is not 0.
+    return ptx::product_bf16x2(ptx::product_bf16x2(two << 4, k2To119), k2To119) | nan * 0xFFu;
   } else {
-    scaled = ptx::mul_rn_f16x2(two << 7, 0x78007800u) | nan * 0xFCu;  // 2^15; 0x7E00
+    return ptx::mul_rn_f16x2(two << 7, 0x78007800u) | nan * 0xFCu;  // 2^15; 0x7E00
   }
-  first_pair = __byte_perm(scaled, 0, 0x1010);
-  second_pair = __byte_perm(scaled, 0, 0x3232);
+}
+
+// Both scales of a lane's two rows, each in both halves of its word. Each takes the lowest byte of
+// a register.
+template <bool kBf16>
+DUALGEMM_DEVICE void expand_two_scales(uint32_t first, uint32_t second, uint32_t& first_pair,
+                                       uint32_t& second_pair) {
+  const uint32_t both = expand_scales<kBf16>(__byte_perm(first, second, 0x0400));
+  first_pair = __byte_perm(both, 0, 0x1010);
+  second_pair = __byte_perm(both, 0, 0x3232);
+}
+// The same of the two lowest bytes of a register.
+template <bool kBf16>
+DUALGEMM_DEVICE void expand_two_scales(uint32_t two, uint32_t& first_pair, uint32_t& second_pair) {
+  const uint32_t both = expand_scales<kBf16>(__byte_perm(two, 0, 0x4140));
+  first_pair = __byte_perm(both, 0, 0x1010);
+  second_pair = __byte_perm(both, 0, 0x3232);
 }
 
 template <bool kBf16>
@@ -65,6 +79,20 @@ DUALGEMM_DEVICE void decode_word(uint32_t word, uint32_t scale, uint32_t (&pairs
   }
 #pragma unroll
   for (int pair = 0; pair < 4; ++pair) pairs[pair] = multiply_pair<kBf16>(pairs[pair], scale);
+}
+
+// Eight codes of a row of A, whose scale stands in both halves of a word.
+DUALGEMM_DEVICE uint4 decode_word_of_a(uint32_t word, uint32_t scale) {
+  uint32_t pairs[4];
+  decode_word<false, false>(word, scale, pairs);
+  return make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
+}
+
+// Eight halves of a row of A in the order that decoded codes have.
+DUALGEMM_DEVICE uint4 in_order_of_pairs(const uint4& halves) {
+  return make_uint4(
+      __byte_perm(halves.x, halves.z, 0x5410), __byte_perm(halves.x, halves.z, 0x7632),
+      __byte_perm(halves.y, halves.w, 0x5410), __byte_perm(halves.y, halves.w, 0x7632));
 }
 
 }  // namespace dualgemm::cuda::sm80

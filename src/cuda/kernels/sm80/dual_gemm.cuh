@@ -1,20 +1,19 @@
-// The dual GEMM for any GPU of compute capability 8.0 or later: mma.sync on decoded weights. With
-// few rows each warp decodes its own in registers, from a ring in shared memory that cp.async
-// fills. With many rows, producing warps fill stages with decoded weights, which all share.
+// The dual GEMM for any GPU of compute capability 8.0 or later: mma.sync on weights that each warp
+// decodes in registers, from a ring in shared memory that cp.async fills. With few rows warps divide
+// k and read their parts of A themselves; with many they stand side by side and share them.
 //
 // The sums of warps that divide k are added in the order of k, each by the warp that finishes it;
-// those of CTAs that divide k by a launch of their own. What decides the bits of an element of D is
-// which of the two loops over k runs and into how many parts k is divided: neither the other rows,
-// nor the rest of the tile, nor the pass, nor whether weights are prepared.
+// those of CTAs that divide k by a launch of their own. Into how many parts k is divided decides the
+// bits of an element of D, by whichever of the two: neither the other rows, nor the rest of the
+// tile, nor the pass, nor whether weights are prepared.
 #pragma once
 
 #include <cstdint>
 
 #include "cuda/kernels/sm80/finish.cuh"
 #include "cuda/kernels/sm80/multiply.cuh"
-#include "cuda/kernels/sm80/multiply_shared.cuh"
+#include "cuda/kernels/sm80/multiply_wide.cuh"
 #include "cuda/kernels/sm80/partials.cuh"
-#include "cuda/kernels/sm80/produce.cuh"
 
 namespace dualgemm::cuda::sm80 {
 
@@ -62,10 +61,10 @@ DUALGEMM_DEVICE void add_parts(const Place& place, const Sums<kCfg>& sums,
 
 // The items of a warp alone, some at a time in its own part of shared memory.
 template <Config kCfg>
-DUALGEMM_DEVICE void finish_own(const Params& params, Place place, const Sums<kCfg>& sums,
+DUALGEMM_DEVICE void finish_own(const Params& params, const Place& place, const Sums<kCfg>& sums,
                                 uint8_t* smem) {
-  constexpr int kBatch = batch_items_of(kCfg);  // a pair of units
-  constexpr bool kBoth = kCfg.pass == Pass::kFused || kCfg.pass == Pass::kSequential;
+  constexpr int kBatch = batch_items_of(kCfg);
+  static_assert(items_of(kCfg) % kBatch == 0);
   const uint32_t thread = ptx::thread_index_anew(), lane = thread % 32;
   auto* const items = reinterpret_cast<float(*)[kItemFloats][32]>(smem) + thread / 32 * kBatch;
 #pragma unroll
@@ -76,22 +75,17 @@ DUALGEMM_DEVICE void finish_own(const Params& params, Place place, const Sums<kC
       for (int i = 0; i < kItemFloats; ++i)
         items[index][i][lane] = sums.of_item(first + index, i) * kSumUnit<kCfg>;
     }
-    finish<kCfg.pass>(params, place, items, kBatch, kCfg.groups, 1);
+    finish<kCfg.pass>(params, place, items, first, kBatch, kCfg.groups, 1);
     __syncwarp();
-    place.col += kBoth ? kMmaRows : 2 * kMmaRows;
   }
 }
 
-// A CTA's shared memory in front of its stages.
-template <Config kCfg>
+// What wide tiles have in front of their stages.
 struct Front {
-  TileRows<kCfg> table;
-  RingBarriers barriers;
+  RowTable table;
+  ptx::Barrier read;
 };
-template <Config kCfg>
-requires(!shares_weights(kCfg)) struct Front<kCfg> {
-  TileRows<kCfg> table;
-};
+static_assert(sizeof(Front) <= kFrontBytes);
 
 struct Chunks {
   uint32_t begin, end;
@@ -131,14 +125,18 @@ DUALGEMM_DEVICE void multiply_both(const Params& params, Sums<kCfg>& sums,
 // A tile with few rows.
 template <Config kCfg>
 DUALGEMM_DEVICE void compute_tile(const Params& params, const Place& place, uint32_t tile,
-                                  const TileRows<kCfg>& table, uint8_t* stages) {
-  const Chunks chunks = chunks_of(params, place.warp_k, kCfg.warps_k);
+                                  uint8_t* stages) {
+  const uint32_t warp_k = ptx::warp_index();
+  const Chunks chunks = chunks_of(params, warp_k, kCfg.warps_k);
   Sums<kCfg> sums;
   const auto multiply_one = [&](const OperandView& matrix, LoopSums<kCfg>& of_one) {
-    multiply<kCfg>(params, place, matrix, table, stages, chunks.begin, chunks.end, of_one);
-    ptx::cp_async_wait_group<0>();
-    __syncwarp();
-    __syncthreads();  // the stages have been read
+    if (has_plain_loop(kCfg) && params.a_plain) {
+      multiply<kCfg, has_plain_loop(kCfg)>(params, place, matrix, stages, warp_k, chunks.begin,
+                                           chunks.end, of_one);
+    } else {
+      multiply<kCfg, false>(params, place, matrix, stages, warp_k, chunks.begin, chunks.end,
+                            of_one);
+    }
   };
   if constexpr (kCfg.pass == Pass::kSequential) {
     multiply_both<kCfg>(params, sums,
@@ -146,37 +144,41 @@ DUALGEMM_DEVICE void compute_tile(const Params& params, const Place& place, uint
   } else {
     multiply_one(first_matrix<kCfg>(params), sums.first);
   }
+  ptx::cp_async_wait_group<0>();
+  __syncwarp();
+  __syncthreads();  // sums take the stages' place
   // Found anew, so that the loop need not keep it in registers.
   const Place finished = place_of_thread<kCfg>(params, tile);
-  auto& exchange = *reinterpret_cast<Exchange<kCfg>*>(stages);  // sums take the stages' place
+  auto& exchange = *reinterpret_cast<Exchange<kCfg>*>(stages);
   add_parts<kCfg>(finished, sums, exchange);
-  finish<kCfg.pass>(params, finished, exchange[0], items_of(kCfg), kCfg.groups, kCfg.warps_k);
+  finish<kCfg.pass>(params, finished, exchange[0], 0, items_of(kCfg), kCfg.groups, kCfg.warps_k);
 }
 
-// Part index % splits of the k of tile index / splits, whose decoded weights are shared. Producers
-// and the others have no barrier of the CTA in common: the ring's say all.
+// Part index % splits of the k of tile index / splits, a wide one.
 template <Config kCfg>
-DUALGEMM_DEVICE void compute_shared_tile(const Params& params, const Place& place, uint32_t index,
-                                         Front<kCfg>& front, uint8_t* stages, RingPosition& at) {
+DUALGEMM_DEVICE void compute_wide_tile(const Params& params, const Place& place, uint32_t index,
+                                       RowTable& table, RowsBarrier& read, uint8_t* stages) {
   const Chunks chunks = chunks_of(params, index % params.splits, params.splits);
-  if (threadIdx.x >= 32 * warps_of(kCfg)) {
-    const int products = kCfg.pass == Pass::kSequential ? 2 : 1;
-#pragma unroll 1
-    for (int product = 0; product < products; ++product) {
-      produce<kCfg>(params, place, product == 0 ? first_matrix<kCfg>(params) : params.up,
-                    front.table, stages, front.barriers, chunks.begin, chunks.end, at);
-    }
-    return;
-  }
   Sums<kCfg> sums;
-  const auto multiply_one = [&](LoopSums<kCfg>& of_one) {
-    multiply_shared<kCfg>(params, place, stages, front.barriers, chunks.end - chunks.begin, at,
-                          of_one);
+  const auto multiply_one = [&](const OperandView& matrix, LoopSums<kCfg>& of_one) {
+    if (chunks.begin == chunks.end) return;  // there are more parts of k than chunks
+    if (has_plain_loop(kCfg) && params.a_plain) {
+      multiply_wide<kCfg, has_plain_loop(kCfg)>(params, place, matrix, table, stages, read,
+                                                chunks.begin, chunks.end, of_one);
+    } else {
+      multiply_wide<kCfg, false>(params, place, matrix, table, stages, read, chunks.begin,
+                                 chunks.end, of_one);
+    }
+    ptx::cp_async_wait_group<0>();
+    __syncwarp();
+    __syncthreads();  // sums, or the other product's stages, take the stages' place
+    read.wait<false>();
   };
   if constexpr (kCfg.pass == Pass::kSequential) {
-    multiply_both<kCfg>(params, sums, [&](const OperandView&) { multiply_one(sums.second); });
+    multiply_both<kCfg>(params, sums,
+                        [&](const OperandView& matrix) { multiply_one(matrix, sums.second); });
   } else {
-    multiply_one(sums.first);
+    multiply_one(first_matrix<kCfg>(params), sums.first);
   }
   const uint32_t tile = index / params.splits;
   const Place finished = place_of_thread<kCfg>(params, tile);
@@ -185,7 +187,6 @@ DUALGEMM_DEVICE void compute_shared_tile(const Params& params, const Place& plac
                          sums);
     return;
   }
-  wait_until_read<kCfg>(front.barriers, params.stages, at);  // sums take the stages' place
   finish_own<kCfg>(params, finished, sums, stages);
 }
 
@@ -194,31 +195,27 @@ DUALGEMM_DEVICE void compute_shared_tile(const Params& params, const Place& plac
 template <Config kCfg>
 DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   extern __shared__ __align__(kRowBytes) uint8_t smem[];
-  auto& front = *reinterpret_cast<Front<kCfg>*>(smem);
-  static_assert(sizeof(front) <= front_bytes_of(kCfg));
-  uint8_t* const stages = smem + front_bytes_of(kCfg);
-  [[maybe_unused]] RingPosition at;
-  if constexpr (shares_weights(kCfg)) {
-    if (threadIdx.x == 0) init_ring<kCfg>(front.barriers);
-  }
   const bool grouped = params.groups.table != nullptr;
-  const uint32_t splits = shares_weights(kCfg) ? params.splits : 1;
+  const uint32_t splits = is_wide(kCfg) ? params.splits : 1;
+  auto& front = *reinterpret_cast<Front*>(smem);
+  [[maybe_unused]] RowsBarrier read{front.read};
+  if constexpr (is_wide(kCfg)) {
+    if (threadIdx.x == 0) ptx::mbarrier_init(&read.barrier, warps_of(kCfg));
+    __syncwarp();  // the barrier that others wait for comes before the first arrival
+  }
 #pragma unroll 1
   for (uint32_t index = blockIdx.x;; index += gridDim.x) {
     const uint32_t tile = index / splits;
     if (grouped && tile / params.tiles_n >= number_of_tiles(params.groups)) return;
     const Place place = place_of_thread<kCfg>(params, tile);
-    find_rows<kCfg>(params, place, front.table);
-    __syncwarp();
-    __syncthreads();
-    if constexpr (shares_weights(kCfg)) {
-      compute_shared_tile<kCfg>(params, place, index, front, stages, at);
+    if constexpr (is_wide(kCfg)) {
+      compute_wide_tile<kCfg>(params, place, index, front.table, read, smem + kFrontBytes);
     } else {
-      compute_tile<kCfg>(params, place, tile, front.table, stages);
+      compute_tile<kCfg>(params, place, tile, smem);
     }
     if (!grouped) return;
     __syncwarp();
-    __syncthreads();  // sums and rows have been read
+    __syncthreads();  // sums have been read
   }
 }
 

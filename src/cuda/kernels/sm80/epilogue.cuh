@@ -19,7 +19,7 @@ inline constexpr float kSumUnit = kDecodedUnit<kCfg.a_type == AType::kBF16>*(
     kCfg.a_type == AType::kE2M1 ? kDecodedUnit<false> : 1.0f);
 
 DUALGEMM_DEVICE uint32_t output_row(const Place& place, uint32_t group, int i) {
-  return place.m_begin + (place.first_group + group) * kGroupRows + 2 * place.quarter + i;
+  return place.m_begin + group * kGroupRows + 2 * place.quarter + i;
 }
 
 DUALGEMM_DEVICE void store_output(const Params& params, uint32_t batch, uint32_t row, uint32_t col,

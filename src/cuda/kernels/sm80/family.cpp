@@ -15,14 +15,13 @@ int64_t splits_of(const Plan& plan, const Instance& instance) {
 Status supports_request(const KernelRequest& request) { return supports(request.problem); }
 
 std::vector<KernelShape> candidates(const KernelRequest& request) {
-  return shapes_for({request.problem, Pass::kFused, request.prepared}, request.caps);
+  return shapes_for({request.problem, Pass::kFused, request.prepared});
 }
 
 TimedShape fastest(const KernelRequest& request) {
   const Config& config =
       choose_instance({request.problem, Pass::kFused, request.prepared}, request.caps).config;
-  return {shape_of(config, stages_for(config, request.problem, request.caps),
-                   splits_for(config, request.problem, request.caps)),
+  return {shape_of(config, splits_for(config, request.problem, request.caps)),
           1};  // there is no other family
 }
 
@@ -35,30 +34,29 @@ Expected<FamilyLaunches> launches(const LaunchInputs& in) {
   const auto instance = instance_of(in.plan, Pass::kFused);
   if (!instance) return instance.status();
   const int64_t splits = splits_of(in.plan, **instance);
-  return FamilyLaunches{build_fused({in.problem, in.buffers, **instance, in.plan.shape.stages,
-                                     in.workspace, in.prepared, splits}),
-                        intermediate_bytes(in.problem.problem, **instance, splits)};
+  return FamilyLaunches{
+      build_fused({in.problem, in.buffers, **instance, in.workspace, in.prepared, splits}),
+      intermediate_bytes(in.problem.problem, **instance, splits)};
 }
 
 }  // namespace
 
-KernelShape shape_of(const Config& config, int64_t stages, int64_t splits) {
+KernelShape shape_of(const Config& config, int64_t splits) {
   return {.tile_m = tile_m_of(config),
           .tile_n = tile_n_of(config),
           .tile_k = kChunkK,
-          .stages = stages,
+          .stages = stages_of(config),
           .k_warpgroups = config.warps_k * splits};
 }
 
-std::vector<KernelShape> shapes_for(const InstanceRequest& request, const DeviceCaps& caps) {
+std::vector<KernelShape> shapes_for(const InstanceRequest& request) {
   std::vector<KernelShape> shapes;
   for (const Instance& instance : instances(request.prepared)) {
     const Config& config = instance.config;
     if (!is_for(config, request)) continue;
-    const int64_t stages = stages_for(config, request.problem, caps);
     for (const int64_t splits : kSplits) {
       if (divides_k_by(config, request.problem, config.warps_k * splits))
-        shapes.push_back(shape_of(config, stages, splits));
+        shapes.push_back(shape_of(config, splits));
     }
   }
   return shapes;
@@ -69,7 +67,7 @@ Expected<const Instance*> instance_of(const Plan& plan, Pass pass) {
   const Instance* instance = find_instance({plan.problem, pass, plan.prepared},
                                            {shape.tile_m, shape.tile_n, shape.k_warpgroups});
   if (shape.tile_n > 0 && shape.k_warpgroups > 0 && instance != nullptr &&
-      shape.stages >= kMinStages && shape.stages <= kMaxStages)
+      shape.stages == stages_of(instance->config))
     return instance;
   return Status::unsupported("plan",
                              fmt::format("tile {} x {}, {} parts of k, {} stages", shape.tile_m,

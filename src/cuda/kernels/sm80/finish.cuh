@@ -80,13 +80,15 @@ DUALGEMM_DEVICE void finish_one(const Params& params, const Place& place, uint32
   }
 }
 
-// The items of a warp: those in steps of `warps` from the warp's number along k on.
+// Items first .. first + count - 1 of a warp, or where warps divide k those in steps of `warps` from
+// the warp's number along k on.
 template <Pass kPass>
-DUALGEMM_DEVICE void finish(const Params& params, Place place, float (*items)[kItemFloats][32],
-                            uint32_t count, uint32_t groups, uint32_t warps) {
+DUALGEMM_DEVICE void finish(const Params& params, const Place& place,
+                            float (*items)[kItemFloats][32], uint32_t first, uint32_t count,
+                            uint32_t groups, uint32_t warps) {
 #pragma unroll 1
   for (uint32_t index = place.warp_k; index < count; index += warps) {
-    const uint32_t pair = index / groups, group = index - pair * groups;
+    const uint32_t pair = (first + index) / groups, group = first + index - pair * groups;
     if constexpr (kPass == Pass::kFused || kPass == Pass::kSequential) {
       finish_both<kPass>(params, place, group, place.col + pair * kMmaRows + place.row,
                          items[index]);

@@ -15,7 +15,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   __shared__ float items[kWarps][kItemFloats][32];
   const Params& params = finish.of_tiles;
   const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const uint32_t warps = finish.shape.warps_m * finish.shape.warps_n;
+  const uint32_t warps = finish.shape.warps_n;
   const uint64_t index = static_cast<uint64_t>(blockIdx.x) * kWarps + warp;
   const auto of_warp = static_cast<uint32_t>(index / finish.items);
   const uint32_t item = static_cast<uint32_t>(index - uint64_t{of_warp} * finish.items);
@@ -44,8 +44,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 }
 
 KernelLaunch finish_partials_launch(const FinishParams& params) {
-  const uint64_t items =
-      uint64_t{params.of_tiles.tiles} * params.shape.warps_m * params.shape.warps_n * params.items;
+  const uint64_t items = uint64_t{params.of_tiles.tiles} * params.shape.warps_n * params.items;
   KernelLaunch launch{.kernel = {"finish_sm80", "dual_gemm_sm80_finish",
                                  reinterpret_cast<const void*>(&dual_gemm_sm80_finish)},
                       .ctas = static_cast<uint32_t>((items + kWarps - 1) / kWarps),

@@ -6,14 +6,15 @@
 
 #include "cuda/kernels/sm80/config.hpp"
 
-// A tile by its rows and the warps along k: groups of 8 rows, units, warps_m, warps_n, warps_k,
-// producers. 8 warps divide k for few rows, 4 for more; many rows share decoded weights.
-#define DUALGEMM_SM80_TILE_r8_k8 1, 4, 1, 1, 8, 0
-#define DUALGEMM_SM80_TILE_r16_k8 2, 4, 1, 1, 8, 0
-#define DUALGEMM_SM80_TILE_r32_k8 4, 4, 1, 1, 8, 0
-#define DUALGEMM_SM80_TILE_r32_k4 4, 4, 1, 1, 4, 0
-#define DUALGEMM_SM80_TILE_r64_k1 8, 2, 1, 8, 1, 8
-#define DUALGEMM_SM80_TILE_r128_k1 8, 4, 2, 4, 1, 4
+// A tile by its rows and its warps along k or n: groups of 8 rows, units, warps_n, warps_k. 8 warps
+// divide k for few rows, 4 for more; of many rows 8 stand side by side.
+#define DUALGEMM_SM80_TILE_r8_k8 1, 4, 1, 8
+#define DUALGEMM_SM80_TILE_r16_k8 2, 4, 1, 8
+#define DUALGEMM_SM80_TILE_r32_k8 4, 4, 1, 8
+#define DUALGEMM_SM80_TILE_r32_k4 4, 4, 1, 4
+#define DUALGEMM_SM80_TILE_r64_n8 8, 2, 8, 1
+#define DUALGEMM_SM80_TILE_r128_n8 16, 2, 8, 1
+#define DUALGEMM_SM80_TILE_r64_n8_twice 8, 4, 8, 1  // two loops over k, of half of the units
 
 // X(pass, its name, type of A, its name, prepared, its name, tile)
 #define DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, tile) \
@@ -25,18 +26,18 @@
   DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, r16_k8) \
   DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, r32_k8) \
   DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, r32_k4) \
-  DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, r64_k1) \
-  DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, r128_k1)
+  DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, r64_n8) \
+  DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, r128_n8)
 #define DUALGEMM_SM80_FUSED(X) DUALGEMM_SM80_TILES(X, kFused, fused, false, unpacked)
 #define DUALGEMM_SM80_PREPARED(X) DUALGEMM_SM80_TILES(X, kFused, fused, true, prepared)
-#define DUALGEMM_SM80_PASS(X, pass, pass_name)                     \
+#define DUALGEMM_SM80_PASS(X, pass, pass_name, wide)               \
   DUALGEMM_SM80_TYPES(X, pass, pass_name, false, unpacked, r16_k8) \
   DUALGEMM_SM80_TYPES(X, pass, pass_name, false, unpacked, r32_k4) \
-  DUALGEMM_SM80_TYPES(X, pass, pass_name, false, unpacked, r128_k1)
-#define DUALGEMM_SM80_PASSES(X)                  \
-  DUALGEMM_SM80_PASS(X, kSequential, sequential) \
-  DUALGEMM_SM80_PASS(X, kGate, gate)             \
-  DUALGEMM_SM80_PASS(X, kUp, up)
+  DUALGEMM_SM80_TYPES(X, pass, pass_name, false, unpacked, wide)
+#define DUALGEMM_SM80_PASSES(X)                                \
+  DUALGEMM_SM80_PASS(X, kSequential, sequential, r64_n8_twice) \
+  DUALGEMM_SM80_PASS(X, kGate, gate, r128_n8)                  \
+  DUALGEMM_SM80_PASS(X, kUp, up, r128_n8)
 
 namespace dualgemm::cuda::sm80 {
 

@@ -25,31 +25,13 @@ constexpr int64_t kBlockCodeBytes = 8, kPieceBytes = 16;  // what is copied at a
 constexpr int kInvariantWarpsK = 4;
 constexpr int64_t kInvariantRows = 32;
 
-// Bytes of shared memory that a CTA can have: CUDA C++ Programming Guide 13.0, "Compute
-// Capabilities", table "Technical Specifications". On GPUs that it does not list the least there
-// is.
-int64_t smem_of_cta(const DeviceCaps& caps) {
-  switch (caps.compute_capability) {
-    case 80:
-    case 87:
-      return 163 << 10;
-    case 90:
-    case 100:
-    case 103:
-    case 110:
-      return 227 << 10;
-    default:
-      return 99 << 10;
-  }
-}
-
 // Tiles of D of a size, if every batch or expert has the usual rows.
 int64_t usual_tiles(const Problem& problem, int64_t tile_m, int64_t tile_n) {
   return ceil_div(usual_rows(problem), tile_m) * ceil_div(problem.n, tile_n) * problem.l;
 }
 
 // By the measurements in docs/kernels/sm80.md: few rows are bound by reading and decoding, which
-// more warps an SM hide better, unless there are several CTAs for each; many share decoded weights.
+// more warps an SM hide better, unless there are several CTAs for each; many share rows of A.
 int usual_warps_k(const Problem& problem, const DeviceCaps& caps) {
   if (problem.batch_invariant) return kInvariantWarpsK;
   const int64_t rows = usual_rows(problem);
@@ -126,8 +108,7 @@ bool is_for(const Config& config, const InstanceRequest& request) {
 
 bool divides_k_by(const Config& config, const Problem& problem, int64_t parts) {
   if (parts == config.warps_k) return true;
-  return shares_weights(config) && config.pass == Pass::kFused &&
-         problem.grouping == Grouping::kNone &&
+  return is_wide(config) && config.pass == Pass::kFused && problem.grouping == Grouping::kNone &&
          std::find(std::begin(kSplits), std::end(kSplits), parts) != std::end(kSplits);
 }
 
@@ -153,7 +134,6 @@ const Instance& choose_instance(const InstanceRequest& request, const DeviceCaps
   for (const Instance& instance : instances(request.prepared)) {
     const Config& config = instance.config;
     if (!is_for(config, request) || config.warps_k != warps_k) continue;
-    if (chosen != nullptr && smem_bytes_of(config, kMinStages) > smem_of_cta(caps)) break;
     chosen = &instance;  // they stand in the order of rows
     if (usual_rows(request.problem) <= tile_m_of(config)) break;
   }
@@ -164,7 +144,7 @@ const Instance& choose_instance(const InstanceRequest& request, const DeviceCaps
 // that adds them, which costs that launch and what it reads. In us, fitted to an H200's times
 // (docs/kernels/sm80.md); what is compared are their ratios.
 int64_t splits_for(const Config& config, const Problem& problem, const DeviceCaps& caps) {
-  if (!shares_weights(config) || config.pass != Pass::kFused || problem.grouping != Grouping::kNone)
+  if (!is_wide(config) || config.pass != Pass::kFused || problem.grouping != Grouping::kNone)
     return 1;
   constexpr double kOutputs = 4.0, kSums = 3.0, kLaunch = 2.0, kBytes = 10.0e6;  // bytes a us
   const double chunk_us = tile_m_of(config) == 64 ? 1.0 : 1.5;
@@ -184,15 +164,6 @@ int64_t splits_for(const Config& config, const Problem& problem, const DeviceCap
       best = splits;
   }
   return best;
-}
-
-int64_t stages_for(const Config& config, const Problem& problem, const DeviceCaps& caps) {
-  // With 8 rows a third stage keeps it at two CTAs an SM, which is faster than four: 35.4 us, 39.4
-  // (M = 1, (14336, 4096), H100).
-  const bool crowded = config.groups == 1 &&
-                       usual_tiles(problem, tile_m_of(config), tile_n_of(config)) > caps.num_sms;
-  const int wanted = config.groups >= 4 || crowded ? kMaxStages : kMinStages;
-  return smem_bytes_of(config, wanted) <= smem_of_cta(caps) ? wanted : kMinStages;
 }
 
 namespace {
@@ -224,7 +195,10 @@ Params params_of(const LaunchParts& parts) {
   params.scales_aligned = scales_begin_at_multiples_of(kChunkK16, params.gate.scales) &&
                           scales_begin_at_multiples_of(kChunkK16, params.up.scales);
   params.k16 = static_cast<uint32_t>(p.k / 16);
-  params.stages = static_cast<uint32_t>(parts.stages);
+  params.a_plain = params.a_aligned && p.k % kChunkK == 0 &&
+                   (core::rows_of_a(p) * params.a.row_bytes + p.l * params.a.batch_bytes) /
+                           (config.a_type == AType::kE2M1 ? 4 : 16) <=
+                       int64_t{UINT32_MAX};
   if (grouped) params.groups = group_tiles_of(p, buffers, parts.workspace);
   params.row_index = row_index_of(p, buffers);
   const int64_t tile_m = tile_m_of(config);
@@ -243,8 +217,7 @@ KernelLaunch launch_of(const LaunchParts& parts, const Params& params) {
                                  parts.instance.entry, parts.instance.kernel},
                       .ctas = params.tiles * params.splits,
                       .threads = static_cast<uint32_t>(threads_of(config)),
-                      .dynamic_smem_bytes = static_cast<uint32_t>(
-                          smem_bytes_of(config, static_cast<int>(parts.stages)))};
+                      .dynamic_smem_bytes = static_cast<uint32_t>(smem_bytes_of(config))};
   launch.set_params(params);
   return launch;
 }

@@ -28,7 +28,7 @@ const Instance& choose_instance(const InstanceRequest& request, const DeviceCaps
 
 bool is_for(const Config& config, const InstanceRequest& request);
 
-// Parts into which CTAs can divide k, of instances that share decoded weights.
+// Parts into which CTAs can divide k, of wide tiles.
 inline constexpr int64_t kSplits[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 16};
 
 // Whether an instance can divide k into so many parts.
@@ -43,9 +43,6 @@ const Instance* find_instance(const InstanceRequest& request, const InstanceShap
 
 // CTAs that divide the k of a tile on a GPU: as many as should take the least time.
 int64_t splits_for(const Config& config, const Problem& problem, const DeviceCaps& caps);
-
-// Stages of the ring on a GPU: as many as were fastest, if its shared memory holds them.
-int64_t stages_for(const Config& config, const Problem& problem, const DeviceCaps& caps);
 
 // Bytes of R1: [l*m][n] in FP32, each row at a multiple of 32 bytes.
 int64_t r1_bytes(const Problem& problem);
@@ -65,7 +62,6 @@ struct LaunchParts {
   const core::ResolvedProblem& problem;
   const Buffers& buffers;
   const Instance& instance;
-  int64_t stages;
   void* workspace = nullptr;
   const uint8_t* prepared = nullptr;
   int64_t splits = 1;  // of k, between CTAs

@@ -1,4 +1,5 @@
-// A warp's weights of a chunk along k, from memory to its part of a stage.
+// A warp's weights of a chunk along k, from memory to a stage of its own, and from there, decoded, to
+// registers.
 //
 // Lane 4r + q needs the 16-block q of row r of each unit's two halves: 8 rows of Gate and the same
 // of Up, or rows r and r + 8 of one matrix. In a stage stand 512 bytes of codes a unit and
@@ -7,19 +8,12 @@
 
 #include <cstdint>
 
+#include "cuda/kernels/sm80/decode.cuh"
+#include "cuda/kernels/sm80/load_values.cuh"
 #include "cuda/kernels/sm80/place.cuh"
 #include "cuda/ptx/cp_async.cuh"
 
 namespace dualgemm::cuda::sm80 {
-
-// Eight bytes from anywhere.
-DUALGEMM_DEVICE uint2 load_8_bytes(const uint8_t* from) {
-  if (reinterpret_cast<uintptr_t>(from) % 8 == 0) return *reinterpret_cast<const uint2*>(from);
-  uint32_t words[2] = {};
-#pragma unroll
-  for (int i = 0; i < 8; ++i) words[i / 4] |= static_cast<uint32_t>(from[i]) << (8 * (i % 4));
-  return make_uint2(words[0], words[1]);
-}
 
 // Which matrix and row half `half` of unit `unit` has in this lane. matrix: of passes that multiply
 // one of them.
@@ -34,22 +28,6 @@ DUALGEMM_DEVICE WeightRow weight_row(const Params& params, const OperandView& ma
     return {half == 0 ? params.gate : params.up, first_col + unit * kHalfCols + row};
   } else {
     return {matrix, first_col + unit * kMmaRows + half * kHalfCols + row};
-  }
-}
-
-template <Config kCfg>
-DUALGEMM_DEVICE void copy_packed(const Params& params, const Place& place, uint32_t chunk,
-                                 uint8_t* to) {
-  constexpr int kUnits = loop_units_of(kCfg);
-  const uint32_t lane = threadIdx.x % 32;
-  const uint8_t* const from = params.packed.unit(place.batch, chunk, place.col / kUnitCols);
-#pragma unroll
-  for (int unit = 0; unit < kUnits; ++unit) {
-    ptx::cp_async_16(to + unit * kCodeBytes + lane * 16, from + unit * kUnitBytes + lane * 16, 16);
-  }
-  if (lane < kUnits * 4) {
-    ptx::cp_async_16(to + kUnits * kCodeBytes + lane * 16,
-                     from + lane / 4 * kUnitBytes + kCodeBytes + lane % 4 * 16, 16);
   }
 }
 
@@ -117,16 +95,94 @@ DUALGEMM_DEVICE void copy_scales(const Params& params, const Place& place,
   }
 }
 
-// Starts the copies; what lies at or after n or k is zero, scales included: 0 * NaN would be NaN.
+// A warp's stages of weights, and what it copies to them, chunk by chunk.
 template <Config kCfg>
-DUALGEMM_DEVICE void copy_weights(const Params& params, const Place& place,
-                                  const OperandView& matrix, uint32_t chunk, uint8_t* to) {
-  if constexpr (kCfg.prepared) {
-    copy_packed<kCfg>(params, place, chunk, to);
-  } else {
-    copy_codes<kCfg>(params, place, matrix, chunk, to);
-    copy_scales<kCfg>(params, place, matrix, chunk, to + loop_units_of(kCfg) * kCodeBytes);
+class WeightRing {
+  static constexpr int kUnits = loop_units_of(kCfg);
+
+ public:
+  // first: address of the warp's first stage. Copies will begin with `chunk`.
+  DUALGEMM_DEVICE WeightRing(const Params& params, const Place& place, uint32_t chunk,
+                             uint32_t first)
+      : first_(first) {
+    if constexpr (kCfg.prepared) {
+      const uint32_t lane = threadIdx.x % 32;
+      codes_ = params.packed.unit(place.batch, chunk, place.col / kUnitCols) + lane * 16;
+      scales_ahead_ = lane / 4 * kUnitBytes + kCodeBytes + lane % 4 * 16 - lane * 16;
+    }
   }
+
+  DUALGEMM_DEVICE uint8_t* stage(uint32_t offset) const {
+    return static_cast<uint8_t*>(__cvta_shared_to_generic(first_ + offset));
+  }
+
+  // Starts the copies of the next chunk, number `chunk`, in a group of their own. What lies at or
+  // after n or k is zero, scales included: 0 * NaN would be NaN.
+  DUALGEMM_DEVICE void copy(const Params& params, const Place& place, const OperandView& matrix,
+                            uint32_t chunk, uint32_t offset) {
+    if constexpr (kCfg.prepared) {
+      copy_packed(params, offset);
+    } else {
+      copy_codes<kCfg>(params, place, matrix, chunk, stage(offset));
+      copy_scales<kCfg>(params, place, matrix, chunk, stage(offset) + kUnits * kCodeBytes);
+    }
+  }
+
+ private:
+  DUALGEMM_DEVICE void copy_packed(const Params& params, uint32_t offset) {
+    const uint32_t lane = threadIdx.x % 32, to = first_ + offset + lane * 16;
+#pragma unroll
+    for (int unit = 0; unit < kUnits; ++unit)
+      ptx::cp_async_16(to + unit * kCodeBytes, codes_ + unit * kUnitBytes);
+    ptx::cp_async_16_if(lane < kUnits * 4, to + kUnits * kCodeBytes, codes_ + scales_ahead_);
+    codes_ += params.packed.chunk_bytes;
+  }
+
+  uint32_t first_;
+  // Of prepared weights: what this lane copies next of the first unit, and how far behind it the
+  // scales begin that it copies, if there are so many.
+  const uint8_t* codes_;
+  uint32_t scales_ahead_;
+};
+
+// Eight neighbours along k of a lane's two rows of a unit: mma's a of two steps.
+struct Decoded {
+  uint32_t low[4], high[4];
+};
+
+// Word `word` of a unit of a stage.
+template <Config kCfg>
+DUALGEMM_DEVICE Decoded decode(const uint8_t* stage, int unit, int word) {
+  constexpr bool kBf16 = kCfg.a_type == AType::kBF16;
+  const uint32_t lane = threadIdx.x % 32;
+  const uint8_t* const codes = stage + unit * kCodeBytes;
+  const uint8_t* const scales = stage + loop_units_of(kCfg) * kCodeBytes + unit * kScaleBytes;
+  uint32_t low, high, low_scale, high_scale;
+  if constexpr (kCfg.prepared) {
+    const uint4 all = reinterpret_cast<const uint4*>(codes)[lane];
+    low = word == 0 ? all.x : all.y, high = word == 0 ? all.z : all.w;
+    expand_two_scales<kBf16>(reinterpret_cast<const uint16_t*>(scales)[lane], low_scale,
+                             high_scale);
+  } else {
+    const uint2 lows = reinterpret_cast<const uint2*>(codes)[lane];
+    const uint2 highs = reinterpret_cast<const uint2*>(codes)[32 + lane];
+    low = word == 0 ? lows.x : lows.y, high = word == 0 ? highs.x : highs.y;
+    expand_two_scales<kBf16>(scales[lane], scales[32 + lane], low_scale, high_scale);
+  }
+  Decoded decoded;
+  decode_word<kBf16, kCfg.prepared>(low, low_scale, decoded.low);
+  decode_word<kBf16, kCfg.prepared>(high, high_scale, decoded.high);
+  return decoded;
+}
+
+// One step of a word of weights and one of rows of A.
+template <bool kBf16>
+DUALGEMM_DEVICE void multiply_step(const Decoded& weights, const uint4& rows, int step,
+                                   float (&sums)[4]) {
+  const uint32_t a[4] = {weights.low[2 * step], weights.high[2 * step], weights.low[2 * step + 1],
+                         weights.high[2 * step + 1]};
+  const uint32_t b[2] = {step == 0 ? rows.x : rows.z, step == 0 ? rows.y : rows.w};
+  ptx::mma_m16n8k16<kBf16>(sums, a, b);
 }
 
 }  // namespace dualgemm::cuda::sm80

@@ -32,11 +32,11 @@ struct Params {
   OutputType output;
   // Every row begins at a multiple of: A 16 bytes (codes: 8); scales of Gate and Up 4.
   bool a_aligned, scales_aligned;
+  bool a_plain;              // a_aligned, and k ends with a chunk
   uint32_t weights_aligned;  // codes of Gate and Up: every row at a multiple of 16 bytes, 8 or 1
   uint32_t m, n;
   uint32_t row_scale_stride;  // from a batch's first a_row_scale to the next one's
   uint32_t k16;               // k / 16
-  uint32_t stages;            // of the ring
   uint32_t tiles_m, tiles_n;  // of a batch
   uint32_t tiles;             // of all batches; CTAs: tiles * splits
   // CTAs that divide the k of a tile of D. More than one: sums go to `partials`, and a launch of

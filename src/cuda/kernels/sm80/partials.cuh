@@ -18,7 +18,7 @@ DUALGEMM_DEVICE float4* partial_item(const Params& params, uint32_t warps, uint3
 
 // Whether rows of a group of the warp's exist: where they do not, nothing is stored or read.
 DUALGEMM_DEVICE bool group_exists(const Place& place, uint32_t group) {
-  return place.m_begin + (place.first_group + group) * kGroupRows < place.m_end;
+  return place.m_begin + group * kGroupRows < place.m_end;
 }
 
 // unit: what the sums are multiplied with, a power of two.

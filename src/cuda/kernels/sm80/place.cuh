@@ -17,7 +17,6 @@ struct Place {
   uint32_t batch;           // or expert
   uint32_t group_tile;      // of groups: in their table
   uint32_t tile_col, col;   // first column of the tile, of the warp
-  uint32_t first_group;     // the warp's, of 8 rows
   uint32_t warp_n, warp_k;
   uint32_t row, quarter;  // lane / 4: of 8; lane % 4: the 16-block of a chunk
 };
@@ -28,8 +27,7 @@ DUALGEMM_DEVICE Place place_of(const Params& params, const TileShape& shape, uin
   const uint32_t warp = thread / 32, lane = thread % 32;
   Place place{};
   place.warp_n = warp % shape.warps_n;
-  place.first_group = warp / shape.warps_n % shape.warps_m * shape.groups;
-  place.warp_k = warp / (shape.warps_n * shape.warps_m);
+  place.warp_k = warp / shape.warps_n;
   place.row = lane / 4;
   place.quarter = lane % 4;
   uint32_t column;
@@ -59,30 +57,28 @@ DUALGEMM_DEVICE Place place_of_thread(const Params& params, uint32_t tile) {
   return place_of(params, tile_shape_of(kCfg), tile, ptx::thread_index_anew());
 }
 
-// Where the rows of A of a tile begin, and their scales. In shared memory: made from the index for
-// each stage they would take registers.
-template <Config kCfg>
-struct TileRows {
-  const uint8_t* rows[tile_m_of(kCfg)];  // null: no such row
-  const uint8_t* scales[kCfg.a_type == AType::kE2M1 ? tile_m_of(kCfg) : 2];
+// Where a row of A begins, and its scales, if it has any.
+struct RowOfA {
+  const uint8_t* row;
+  const uint8_t* scales;
 };
-
-// By all threads; the caller's barrier follows.
-template <Config kCfg>
-DUALGEMM_DEVICE void find_rows(const Params& params, const Place& place, TileRows<kCfg>& to) {
-  const bool indexed = params.row_index.of_a != nullptr;
-  for (uint32_t i = ptx::thread_index_anew(); i < tile_m_of(kCfg); i += threads_of(kCfg)) {
-    const uint32_t row = place.m_begin + i;
-    const bool exists = row < place.m_end;
-    const uint32_t of_a = exists ? params.row_index(row) : 0;
-    to.rows[i] = exists ? params.a.rows + place.batch * params.a.batch_bytes +
-                              static_cast<int64_t>(of_a) * params.a.row_bytes
-                        : nullptr;
-    if constexpr (kCfg.a_type == AType::kE2M1) {
-      const bool shifted = params.a.scales.swizzled && !indexed && exists;
-      to.scales[i] = params.a.scales.row(place.batch, shifted ? row + place.swizzled_shift : of_a);
-    }
+// The same of all rows of a wide tile, in shared memory.
+struct RowTable {
+  const uint8_t* rows[kMaxTileM];
+  const uint8_t* scales[kMaxTileM];
+};
+// Row `row` of the products of a tile's batch or expert. A row that does not exist is the last one,
+// whose sums stay unused there: so nothing branches around loads.
+template <bool kHasScales>
+DUALGEMM_DEVICE RowOfA row_of_a(const Params& params, const Place& place, uint32_t row) {
+  row = min(row, max(place.m_end, 1) - 1);
+  const uint32_t of_a = params.row_index(row);
+  RowOfA at{params.a.row(place.batch, of_a), nullptr};
+  if constexpr (kHasScales) {
+    const bool shifted = params.a.scales.swizzled && params.row_index.of_a == nullptr;
+    at.scales = params.a.scales.row(place.batch, shifted ? row + place.swizzled_shift : of_a);
   }
+  return at;
 }
 
 }  // namespace dualgemm::cuda::sm80

@@ -1,10 +1,9 @@
-// What a loop over k leaves in a warp's registers, and how it waits for its copies.
+// What a loop over k leaves in a warp's registers.
 #pragma once
 
 #include <cstdint>
 
 #include "cuda/kernels/sm80/config.hpp"
-#include "cuda/ptx/cp_async.cuh"
 
 namespace dualgemm::cuda::sm80 {
 
@@ -29,15 +28,5 @@ struct Sums {
     }
   }
 };
-
-// All but the youngest stages - 2 groups of copies are complete.
-DUALGEMM_DEVICE void wait_for_stage(uint32_t stages) {
-  static_assert(kMinStages == 2 && kMaxStages == 3);
-  if (stages == 2) {
-    ptx::cp_async_wait_group<0>();
-  } else {
-    ptx::cp_async_wait_group<1>();
-  }
-}
 
 }  // namespace dualgemm::cuda::sm80
