@@ -38,6 +38,8 @@ const char* name_of(Home home) {
       return "a CUDA array";
     case Home::kCondition:
       return "a condition of a graph";
+    case Home::kGraph:
+      return "a graph's memory";
     case Home::kRegistered:
       return "registered host memory";
   }
@@ -133,7 +135,8 @@ Status DeviceMemory::release(uint64_t address, bool of_host) {
     const Allocation& a = entry.second;
     if (!of_host)
       return a.address == address &&
-             (a.home == Home::kDevice || a.home == Home::kManaged || a.home == Home::kArray);
+             (a.home == Home::kDevice || a.home == Home::kManaged || a.home == Home::kArray ||
+              a.home == Home::kGraph);
     return address_of(a.host) == address &&
            (a.home == Home::kPinned || a.home == Home::kRegistered);
   });
@@ -141,6 +144,39 @@ Status DeviceMemory::release(uint64_t address, bool of_host) {
   if (is_mapped(found->second.home)) munmap(found->second.host, found->second.bytes);
   erase(found);
   return kSuccess;
+}
+
+Status DeviceMemory::promise(uint64_t bytes, uint64_t& address) {
+  address = 0;
+  if (bytes == 0) return kInvalidValue;
+  address = next_address(bytes);
+  if (address == 0) return kOutOfMemory;
+  promised_[address] = {Home::kGraph, 0, address, bytes, nullptr};
+  return kSuccess;
+}
+
+Status DeviceMemory::allocate_promised(uint64_t address) {
+  const auto found = promised_.find(address);
+  if (found == promised_.end() || allocations_.count(address) != 0) return kInvalidValue;
+  Allocation allocation = found->second;
+  if (allocation.bytes > capacity_ - std::min(used_, capacity_)) return kOutOfMemory;
+  allocation.number = ++count_;
+  of_graphs.used += allocation.bytes;
+  of_graphs.highest_used = std::max(of_graphs.highest_used, of_graphs.used);
+  of_graphs.reserved = std::max(of_graphs.reserved, of_graphs.used);
+  of_graphs.highest_reserved = std::max(of_graphs.highest_reserved, of_graphs.reserved);
+  return add(allocation,
+             fmt::format("allocation {} ({} bytes of {})", allocation.number, allocation.bytes,
+                         name_of(allocation.home)),
+             std::vector<std::byte>(allocation.bytes), false);
+}
+
+const Allocation* DeviceMemory::find_promised(const void* pointer, uint64_t bytes) const {
+  const auto next = promised_.upper_bound(address_of(pointer));
+  if (next == promised_.begin()) return nullptr;
+  const Allocation& allocation = std::prev(next)->second;
+  const uint64_t offset = address_of(pointer) - allocation.address;
+  return offset < allocation.bytes && bytes <= allocation.bytes - offset ? &allocation : nullptr;
 }
 
 void DeviceMemory::release_variable(uint64_t address) {
@@ -153,6 +189,7 @@ void DeviceMemory::release_variable(uint64_t address) {
 void DeviceMemory::erase(std::map<uint64_t, Allocation>::iterator allocation) {
   ++changes_;
   used_ -= allocation->second.bytes;
+  if (allocation->second.home == Home::kGraph) of_graphs.used -= allocation->second.bytes;
   global_.remove(allocation->first);
   allocations_.erase(allocation);
 }

@@ -27,6 +27,7 @@ enum class Home : uint8_t {
   kPinned,           // cudaMallocHost
   kArray,            // cudaMallocArray: texels, which nothing but images and copies reach
   kCondition,        // what a handle of conditional nodes points to
+  kGraph,            // a node of a graph that allocates
   kRegistered,       // cudaHostRegister: the kernel's address is another than the host's
 };
 const char* name_of(Home home);
@@ -51,6 +52,12 @@ struct Location {
   uint64_t offset = 0;
 };
 
+// Bytes of what nodes of graphs allocate. What is reserved is used and was, and has not been given
+// back since (cudaDeviceGraphMemTrim).
+struct GraphMemory {
+  uint64_t used = 0, highest_used = 0, reserved = 0, highest_reserved = 0;
+};
+
 class DeviceMemory {
  public:
   explicit DeviceMemory(uint64_t capacity);
@@ -60,6 +67,12 @@ class DeviceMemory {
   Status allocate_variable(Home home, const std::string& name, const std::vector<uint8_t>& initial,
                            uint64_t bytes, uint64_t& address);
   void release_variable(uint64_t address);
+  // Memory of a graph's node: it has its address from now on, and is there from the node's run
+  // until it is released, time and again. kInvalidValue: no bytes; not promised, or there already.
+  Status promise(uint64_t bytes, uint64_t& address);
+  Status allocate_promised(uint64_t address);
+  // What [pointer, pointer + bytes) is, or will be, inside of; nullptr: nothing promised.
+  const Allocation* find_promised(const void* pointer, uint64_t bytes) const;
   Status register_host(void* host, uint64_t bytes);
   // `address` as the host has it; 0 is nothing to be freed. kInvalidValue: no allocation of that
   // kind begins there.
@@ -81,6 +94,7 @@ class DeviceMemory {
   const std::map<uint64_t, Allocation>& allocations() const { return allocations_; }
   uint64_t capacity() const { return capacity_; }
   uint64_t used() const { return used_; }
+  GraphMemory of_graphs;
   uint64_t changes() const { return changes_; }  // allocations and releases so far
   uint64_t highest() const { return highest_; }  // that was ever used at once
 
@@ -93,6 +107,7 @@ class DeviceMemory {
 
   GlobalMemory global_;
   std::map<uint64_t, Allocation> allocations_;  // by the kernel's address
+  std::map<uint64_t, Allocation> promised_;     // likewise, there or not
   uint64_t capacity_ = 0, used_ = 0, highest_ = 0;
   uint64_t next_ = kDeviceBegin;
   uint64_t next_host_ = kDeviceEnd;  // below the interpreter's windows, unlike what malloc gives

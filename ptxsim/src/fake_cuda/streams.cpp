@@ -82,12 +82,25 @@ GraphNode* Streams::find_node(void* handle, Graph** graph) {
   return nullptr;
 }
 
+bool Streams::has_instance_of(uint64_t node) const {
+  return std::ranges::any_of(graphs_, [&](const auto& graph) {
+    return graph->is_instance && graph->node(node) != nullptr;
+  });
+}
+
+Graph* Streams::graph_of(Capture& capture) {
+  Graph* const graph = find_graph(capture.graph);
+  if (graph == nullptr) capture.invalidated = true;
+  return capture.invalidated ? nullptr : graph;
+}
+
 // The legacy default stream and the others wait for each other, but for those that were made not
 // to.
 Status Streams::issue_in(Stream& stream, NodeWork work) {
   if (stream.capture != nullptr) {
-    if (stream.capture->invalidated) return kStreamCaptureInvalidated;
-    stream.tail = {add_node(stream.capture->graph, std::move(work), stream.tail)->number};
+    Graph* const graph = graph_of(*stream.capture);
+    if (graph == nullptr) return kStreamCaptureInvalidated;
+    stream.tail = {add_node(*graph, std::move(work), stream.tail)->number};
     return kSuccess;
   }
   join(stream.known, order_.known_to_host());
@@ -146,12 +159,19 @@ Status Streams::issue_grid(void* handle, const GridOperation& operation,
                 std::move(request), stream->chain});
 }
 
-// All of the stream before the graph is over when it begins, and all of the graph when it ends.
+// All of the stream before the graph is over when it begins, and all of the graph when it ends. A
+// launch comes after those of the same instance in other streams, too.
 Status Streams::launch_graph(void* graph_handle, void* stream_handle) {
-  const Graph* graph = find_graph(graph_handle);
+  Graph* graph = find_graph(graph_handle);
   if (graph == nullptr) return kInvalidValue;
-  return issue(
+  Stream* stream = find(stream_handle);
+  if (stream == nullptr) return kInvalidHandle;
+  const bool is_captured = stream->capture != nullptr;
+  if (!is_captured) join(stream->known, graph->known);
+  const Status status = issue(
       stream_handle, [graph = *graph] { return graph.run(); }, NodeType::kGraph);
+  if (!is_captured) graph->known = stream->known;
+  return status;
 }
 
 Status Streams::record(void* event_handle, void* stream_handle) {
@@ -201,7 +221,7 @@ void Streams::join_capture(Stream& stream, const std::shared_ptr<Capture>& captu
   stream.capture = capture;
   stream.chain = std::make_shared<GridChain>();
   stream.tail.clear();
-  capture->graph.chains.push_back(stream.chain);
+  if (Graph* graph = graph_of(*capture)) graph->chains.push_back(stream.chain);
 }
 
 Status Streams::begin_capture(void* handle, Graph* into, std::vector<uint64_t> after) {
@@ -209,9 +229,11 @@ Status Streams::begin_capture(void* handle, Graph* into, std::vector<uint64_t> a
   if (stream == nullptr) return kInvalidHandle;
   if (stream == &default_stream_) return kStreamCaptureUnsupported;
   if (stream->capture != nullptr) return kIllegalState;
-  join_capture(*stream, std::make_shared<Capture>());
-  stream->capture->id = ++next_id_;
-  stream->capture->into = into;
+  const auto capture = std::make_shared<Capture>();
+  capture->id = ++next_id_;
+  capture->is_own = into == nullptr;
+  capture->graph = capture->is_own ? add_graph({}) : into;
+  join_capture(*stream, capture);
   stream->tail = std::move(after);
   stream->is_origin = true;
   return kSuccess;
@@ -230,15 +252,22 @@ Status Streams::end_capture(void* handle, Graph*& graph) {
       one->tail.clear();
       one->chain = std::make_shared<GridChain>();
     }
-  if (capture->invalidated) return kStreamCaptureInvalidated;
-  if (capture->into == nullptr) {
-    graph = add_graph(std::move(capture->graph));
-    return kSuccess;
-  }
-  graph = find_graph(capture->into);
-  if (graph == nullptr) return kInvalidValue;  // it was destroyed meanwhile
-  graph->nodes.splice(graph->nodes.end(), capture->graph.nodes);
-  for (auto& chain : capture->graph.chains) graph->chains.push_back(std::move(chain));
+  graph = graph_of(*capture);
+  if (graph != nullptr) return kSuccess;
+  if (capture->is_own) destroy_graph(capture->graph);
+  return kStreamCaptureInvalidated;
+}
+
+// What comes next waits for whole nodes: the grid before it in the stream need not be among them.
+Status Streams::change_tail(Stream& stream, const std::vector<uint64_t>& nodes, bool besides) {
+  if (stream.capture == nullptr) return kIllegalState;
+  Graph* const graph = graph_of(*stream.capture);
+  if (graph == nullptr) return kStreamCaptureInvalidated;
+  if (!besides) stream.tail.clear();
+  for (const uint64_t number : nodes)
+    if (std::ranges::count(stream.tail, number) == 0) stream.tail.push_back(number);
+  stream.chain = std::make_shared<GridChain>();
+  graph->chains.push_back(stream.chain);
   return kSuccess;
 }
 

@@ -20,8 +20,10 @@ namespace ptxsim::cuda {
 using GridOperation = std::function<Status(GridChain&)>;
 
 struct Capture {
-  Graph graph;
-  Graph* into = nullptr;  // what it becomes a part of; nullptr: a graph of its own
+  // What gets the nodes: the program's own, or one that the capture makes. It is not used once the
+  // program has destroyed it.
+  Graph* graph = nullptr;
+  bool is_own = false;  // made by the capture
   uint64_t id = 0;
   bool invalidated = false;
 };
@@ -33,6 +35,7 @@ struct Stream {
   std::shared_ptr<Capture> capture;  // nullptr: work is done at once
   bool is_origin = false;            // of the capture
   std::vector<uint64_t> tail;        // nodes that the next one of the capture comes after
+  std::vector<GraphNode*> shown;     // those, as cudaStreamGetCaptureInfo last gave them
   // Grids that may overlap the next launch; one of its own for each capture.
   std::shared_ptr<GridChain> chain = std::make_shared<GridChain>();
   StreamClock known;  // what its next work comes after
@@ -64,6 +67,7 @@ class Streams {
   Status destroy_graph(void* handle);
   GraphNode* add_node(Graph& graph, NodeWork work, std::vector<uint64_t> after);
   GraphNode* find_node(void* handle, Graph** graph = nullptr);  // of any graph
+  bool has_instance_of(uint64_t node) const;                    // a graph to be executed that has it
 
   // Does the operation, or captures it. Whatever is no launch waits for the grids before it, and
   // those after it wait for it.
@@ -80,6 +84,8 @@ class Streams {
   // `into`: the graph that gets the nodes, the first of which come after those of `after`.
   Status begin_capture(void* stream, Graph* into = nullptr, std::vector<uint64_t> after = {});
   Status end_capture(void* stream, Graph*& graph);
+  // The nodes that the stream's next one comes after, besides those of now or in place of them.
+  Status change_tail(Stream& stream, const std::vector<uint64_t>& nodes, bool besides);
   // What may not be done to a stream that is being captured; the capture is then no longer valid.
   Status synchronize(void* stream);
   Status synchronize_all();
@@ -92,6 +98,7 @@ class Streams {
 
  private:
   Status issue_in(Stream& stream, NodeWork work);
+  Graph* graph_of(Capture& capture);  // nullptr: it is not valid, or no longer
   void join_capture(Stream& stream, const std::shared_ptr<Capture>& capture);
   void finish_all();  // every grid is over
 

@@ -25,7 +25,7 @@ TEST_F(ExecProgram, RightPartsAreRight) {
   for (const char* device : {"b200", "h200"})
     for (const char* part :
          {"vector_add", "host_memory", "variables", "graph", "graph_nodes", "graph_conditions",
-          "managed", "virtual_functions", "planes", "cluster", "tensor_map", "convolution",
+          "graph_of_capture", "managed", "virtual_functions", "planes", "cluster", "tensor_map", "convolution",
           "textures", "texture_shapes", "surfaces", "grid_sync", "padding", "pools"}) {
       SCOPED_TRACE(std::string(device) + " " + part);
       expect_clean(run_part(part, device));
@@ -48,6 +48,26 @@ TEST_F(ExecProgram, AConditionThatNothingSetsIsReported) {
   EXPECT_EQ(outcome.exit_code, 1) << outcome;
   EXPECT_EQ(outcome.out, "") << outcome;
   EXPECT_TRUE(contains(outcome.err, "no kernel has set it in this launch")) << outcome;
+}
+
+// It also frees what a graph has freed, which is refused without a word, as cudaFree does.
+TEST_F(ExecProgram, NodesOfGraphsAllocateAndFree) {
+  for (const char* device : {"b200", "h200"}) expect_clean(run_part("graph_memory", device));
+}
+
+TEST_F(ExecProgram, AGraphWhoseMemoryIsThereStillIsNotLaunched) {
+  const Outcome outcome = run_part("graph_memory_kept");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome;
+  EXPECT_EQ(outcome.out, "") << outcome;
+  EXPECT_TRUE(contains(outcome.err, "128 bytes of a graph's node are there still")) << outcome;
+  EXPECT_TRUE(contains(outcome.err, "0 errors, 1 warnings")) << outcome;
+}
+
+TEST_F(ExecProgram, WhatAGraphHasFreedIsNotThere) {
+  const Outcome outcome = run_part("graph_memory_after_free");
+  EXPECT_EQ(outcome.exit_code, 1) << outcome;
+  EXPECT_EQ(outcome.out, "") << outcome;
+  EXPECT_TRUE(contains(outcome.err, "graph_memory.cu:")) << outcome;
 }
 
 TEST_F(ExecProgram, SharedRuntime) {
