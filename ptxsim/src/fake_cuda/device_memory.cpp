@@ -134,9 +134,8 @@ Status DeviceMemory::release(uint64_t address, bool of_host) {
   const auto found = std::find_if(allocations_.begin(), allocations_.end(), [&](const auto& entry) {
     const Allocation& a = entry.second;
     if (!of_host)
-      return a.address == address &&
-             (a.home == Home::kDevice || a.home == Home::kManaged || a.home == Home::kArray ||
-              a.home == Home::kGraph);
+      return a.address == address && (a.home == Home::kDevice || a.home == Home::kManaged ||
+                                      a.home == Home::kArray || a.home == Home::kGraph);
     return address_of(a.host) == address &&
            (a.home == Home::kPinned || a.home == Home::kRegistered);
   });

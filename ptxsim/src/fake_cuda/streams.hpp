@@ -67,7 +67,7 @@ class Streams {
   Status destroy_graph(void* handle);
   GraphNode* add_node(Graph& graph, NodeWork work, std::vector<uint64_t> after);
   GraphNode* find_node(void* handle, Graph** graph = nullptr);  // of any graph
-  bool has_instance_of(uint64_t node) const;                    // a graph to be executed that has it
+  bool has_instance_of(uint64_t node) const;  // a graph to be executed that has it
 
   // Does the operation, or captures it. Whatever is no launch waits for the grids before it, and
   // those after it wait for it.

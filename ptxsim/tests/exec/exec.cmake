@@ -69,9 +69,10 @@ if(PTXSIM_CUDA_HEADERS AND PTXSIM_CUBLAS)
   set(blas_program ${folder}/blas)
   cmake_path(GET PTXSIM_CUBLAS PARENT_PATH cublas_folder)
   add_custom_command(OUTPUT ${blas_program}
-    COMMAND ${PTXSIM_NVCC} ${flags} ${ptx_of_two} -o ${blas_program} ${source_folder}/blas.cu -L${cublas_folder} -lcublas
+    COMMAND ${PTXSIM_NVCC} ${flags} ${ptx_of_two} -o ${blas_program} ${source_folder}/blas.cu
+      ${source_folder}/blas_factors.cu -L${cublas_folder} -lcublas
       -lcublasLt -ldl
-    DEPENDS ${source_folder}/blas.cu VERBATIM COMMENT "Program of ptxsim exec's blas.cu")
+    DEPENDS ${source_folder}/blas.cu ${source_folder}/blas_factors.cu ${source_folder}/blas_factors.hpp VERBATIM COMMENT "Program of ptxsim exec's blas.cu")
   target_compile_definitions(test_ptxsim_exec PRIVATE PTXSIM_NVCC_BLAS="${blas_program}")
 endif()
 add_custom_target(ptxsim_exec_programs

@@ -84,8 +84,9 @@ Status make_copy(Session& session, const abi::Copy3D& p, NodeWork& work) {
       const Status copied = session.memory.copy(to, from, bytes);
       if (copied != kSuccess)
         session.recorder.refused("cudaMemcpy", copied,
-                                 std::to_string(bytes) + " bytes that are not allocated any more, "
-                                                         "or not yet");
+                                 std::to_string(bytes) +
+                                     " bytes that are not allocated any more, "
+                                     "or not yet");
       return copied;
     });
   };

@@ -124,7 +124,7 @@ PTXSIM_CUDA_API int cudaMallocAsync(void** pointer, size_t bytes, void* stream) 
     if (!is_captured) return kSuccess;
     if (pointer == nullptr) return kInvalidValue;
     abi::AllocationParameters p{};
-    p.pool.type = 1;  // cudaMemAllocationTypePinned
+    p.pool.type = 1;           // cudaMemAllocationTypePinned
     p.pool.location = {1, 0};  // the GPU
     p.bytes = bytes;
     NodeWork work;

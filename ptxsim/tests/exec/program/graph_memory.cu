@@ -195,8 +195,7 @@ void graph_of_capture() {
   cudaGraph_t graph = nullptr, ended;
   const cudaGraphNode_t* nodes;
   size_t count = 1;
-  CHECK_CUDA(
-      cudaStreamGetCaptureInfo(stream, &status, nullptr, &graph, &nodes, nullptr, &count));
+  CHECK_CUDA(cudaStreamGetCaptureInfo(stream, &status, nullptr, &graph, &nodes, nullptr, &count));
   CHECK(status == cudaStreamCaptureStatusNone && graph == nullptr && count == 0);
   cudaGraphNode_t condition;
   CHECK(cudaStreamUpdateCaptureDependencies(stream, nullptr, nullptr, 0,
@@ -204,8 +203,7 @@ void graph_of_capture() {
         cudaErrorIllegalState);
   CHECK_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
   CHECK_CUDA(cudaMemcpyAsync(left, &before, sizeof before, cudaMemcpyHostToDevice, stream));
-  CHECK_CUDA(
-      cudaStreamGetCaptureInfo(stream, &status, nullptr, &graph, &nodes, nullptr, &count));
+  CHECK_CUDA(cudaStreamGetCaptureInfo(stream, &status, nullptr, &graph, &nodes, nullptr, &count));
   CHECK(status == cudaStreamCaptureStatusActive && graph != nullptr && count == 1);
   cudaGraphConditionalHandle handle;
   CHECK_CUDA(cudaGraphConditionalHandleCreate(&handle, graph, 1, cudaGraphCondAssignDefault));
