@@ -4,7 +4,7 @@
         [--python PYTHON] [--document FILE]
 
 SOURCES has a checkout of each repository under its own name; programs are built there, below build/. Seconds are those of
-the processor: --limit for a run with the sanitizer and for one without, then --longer for one that was not ready and runs
+the processor: --limit, or the program's own, for a run with the sanitizer and for one without, then --longer for one that was not ready and runs
 again with --once, then --longer once more with --sample besides, which compares no results. --document: rows of programs
 that do not run this time stay. PYTHON has Triton, PyTorch, NumPy and pytest; without it what is written in Python is left out. Exit
 status: 0; 1 a program ended otherwise than listed; 2 wrong arguments; 77 no nvcc.
@@ -62,13 +62,14 @@ def run_one(program: programs.Program, options: argparse.Namespace) -> table.Row
                 break
         return judge.together(outcomes)
 
-    first = run("first", options.limit)
+    limit = program.limit or options.limit
+    first = run("first", limit)
     if first.ends == "time" or (first.ends == "finding" and "not ready" in first.detail):
         again = run("once", options.longer, "--once")
         late = again.ends == "time"
         sample = run("sample", options.longer, "--once", "--sample", str(SAMPLE)) if late else None
         return table.Row(program, first, None, again, sample)
-    return table.Row(program, first, run("plain", options.limit, "--no-sanitizer"), None, None)
+    return table.Row(program, first, run("plain", limit, "--no-sanitizer"), None, None)
 
 
 def main() -> int:

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 HERE = pathlib.Path(__file__).resolve().parent
 DEVICES = {"sm_90": "h100", "sm_90a": "h100", "sm_100a": "b200"}
-FIELDS = frozenset("name for folder sources sizes flags arguments runs kernels program python says ends why".split())
+FIELDS = frozenset(
+    "name for folder sources sizes flags arguments runs kernels program python says limit ends why".split()
+)
 WORDS = {
     "right": "right",
     "0": "ends with 0",
@@ -39,6 +41,7 @@ class Program(NamedTuple):
     program: str  # of this folder, compiled in place of the stranger's own main(), which it includes
     python: list[str]  # run by Python in place of a compiled program
     says: str  # a regular expression: how the program says that its result is right; none: by its exit status, or not at all
+    limit: float | None  # seconds of the processor, where those of the command line are too few
     ends: str  # a key of WORDS
     why: str
 
@@ -92,6 +95,7 @@ def program(entry: dict[str, Any], family: dict[str, Any]) -> Program:
         program=entry.get("program", ""),
         python=entry.get("python", []),
         says=entry.get("says", family.get("says", "")),
+        limit=entry.get("limit"),
         ends=ends,
         why=entry.get("why", ""),
     )
