@@ -172,6 +172,22 @@ struct PoolProperties {  // cudaMemPoolProps
   unsigned char reserved[54];
 };
 static_assert(sizeof(PoolProperties) == 88);
+struct PhysicalProperties {  // CUmemAllocationProp
+  int type;                  // CUmemAllocationType
+  int handle_types;          // CUmemAllocationHandleType
+  MemoryLocation location;
+  void* security_attributes;
+  uint8_t compression;  // has no effect
+  uint8_t for_rdma;
+  uint16_t usage;
+  uint8_t reserved[4];
+};
+static_assert(sizeof(PhysicalProperties) == 32);
+struct AccessDescription {  // CUmemAccessDesc
+  MemoryLocation location;
+  int flags;
+};
+static_assert(sizeof(AccessDescription) == 12);
 struct AllocationParameters {  // cudaMemAllocNodeParams
   PoolProperties pool;
   const void* accesses;

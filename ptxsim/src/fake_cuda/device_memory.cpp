@@ -40,6 +40,8 @@ const char* name_of(Home home) {
       return "a condition of a graph";
     case Home::kGraph:
       return "a graph's memory";
+    case Home::kMapped:
+      return "mapped memory";
     case Home::kRegistered:
       return "registered host memory";
   }
@@ -168,6 +170,64 @@ Status DeviceMemory::allocate_promised(uint64_t address) {
              fmt::format("allocation {} ({} bytes of {})", allocation.number, allocation.bytes,
                          name_of(allocation.home)),
              std::vector<std::byte>(allocation.bytes), false);
+}
+
+DeviceMemory::Contents DeviceMemory::Contents::part(uint64_t offset, uint64_t bytes) const {
+  const auto begin = static_cast<ptrdiff_t>(offset), end = begin + static_cast<ptrdiff_t>(bytes);
+  return {0,
+          {data.begin() + begin, data.begin() + end},
+          {written.begin() + begin, written.begin() + end}};
+}
+
+void DeviceMemory::Contents::append(const Contents& other) {
+  data.insert(data.end(), other.data.begin(), other.data.end());
+  written.insert(written.end(), other.written.begin(), other.written.end());
+}
+
+Status DeviceMemory::take(uint64_t bytes, Contents& contents) {
+  if (bytes > capacity_ - std::min(used_, capacity_)) return kOutOfMemory;
+  contents.number = ++count_;
+  try {
+    contents.data.resize(bytes);
+    contents.written.assign(bytes, false);
+  } catch (const std::bad_alloc&) {
+    return kOutOfMemory;
+  }
+  for (uint64_t i = 0; i < bytes; ++i)
+    contents.data[i] = static_cast<std::byte>(kPoisonWord >> (8 * (i % 4)));
+  used_ += bytes;
+  highest_ = std::max(highest_, used_);
+  return kSuccess;
+}
+
+Status DeviceMemory::reserve(uint64_t bytes, uint64_t alignment, uint64_t& address) {
+  address = next_address(bytes + alignment);
+  if (address == 0) return kOutOfMemory;
+  address = (address + alignment - 1) / alignment * alignment;
+  return kSuccess;
+}
+
+// It was counted when it was taken.
+void DeviceMemory::attach(uint64_t address, Contents contents, bool read_only) {
+  const Allocation allocation{Home::kMapped, ++count_, address, contents.data.size(), nullptr};
+  used_ -= allocation.bytes;
+  add(allocation,
+      fmt::format("allocation {} ({} bytes of {})", allocation.number, allocation.bytes,
+                  name_of(allocation.home)),
+      std::move(contents.data), true);
+  GlobalBuffer& buffer = buffer_of(allocation);
+  buffer.written = std::move(contents.written);
+  buffer.read_only = read_only;
+}
+
+DeviceMemory::Contents DeviceMemory::detach(uint64_t address) {
+  const auto found = allocations_.find(address);
+  GlobalBuffer& buffer = buffer_of(found->second);
+  Contents contents{0, std::move(buffer.data), std::move(buffer.written)};
+  buffer.data.resize(1);  // by which erase() finds it
+  used_ += found->second.bytes;
+  erase(found);
+  return contents;
 }
 
 const Allocation* DeviceMemory::find_promised(const void* pointer, uint64_t bytes) const {

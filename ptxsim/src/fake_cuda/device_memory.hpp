@@ -28,6 +28,7 @@ enum class Home : uint8_t {
   kArray,            // cudaMallocArray: texels, which nothing but images and copies reach
   kCondition,        // what a handle of conditional nodes points to
   kGraph,            // a node of a graph that allocates
+  kMapped,           // cuMemMap
   kRegistered,       // cudaHostRegister: the kernel's address is another than the host's
 };
 const char* name_of(Home home);
@@ -71,6 +72,20 @@ class DeviceMemory {
   // until it is released, time and again. kInvalidValue: no bytes; not promised, or there already.
   Status promise(uint64_t bytes, uint64_t& address);
   Status allocate_promised(uint64_t address);
+  // Memory without an address of its own (MappedMemory). take() and give_back() count it, attach()
+  // and detach() make it a buffer that kernels see and take it away again.
+  struct Contents {
+    uint64_t number = 0;  // of all allocations
+    std::vector<std::byte> data;
+    std::vector<bool> written;
+    Contents part(uint64_t offset, uint64_t bytes) const;
+    void append(const Contents& other);
+  };
+  Status take(uint64_t bytes, Contents& contents);
+  void give_back(uint64_t bytes) { used_ -= bytes; }
+  Status reserve(uint64_t bytes, uint64_t alignment, uint64_t& address);
+  void attach(uint64_t address, Contents contents, bool read_only);
+  Contents detach(uint64_t address);
   // What [pointer, pointer + bytes) is, or will be, inside of; nullptr: nothing promised.
   const Allocation* find_promised(const void* pointer, uint64_t bytes) const;
   Status register_host(void* host, uint64_t bytes);

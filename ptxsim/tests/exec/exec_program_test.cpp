@@ -23,10 +23,12 @@ class ExecProgram : public Program {
 
 TEST_F(ExecProgram, RightPartsAreRight) {
   for (const char* device : {"b200", "h200"})
-    for (const char* part : {"vector_add", "host_memory", "variables", "graph", "graph_nodes",
-                             "graph_conditions", "graph_of_capture", "managed", "virtual_functions",
-                             "planes", "cluster", "tensor_map", "convolution", "textures",
-                             "texture_shapes", "surfaces", "grid_sync", "padding", "pools"}) {
+    for (const char* part :
+         {"vector_add",  "host_memory",       "variables",        "graph",
+          "graph_nodes", "graph_conditions",  "graph_of_capture", "mapped_memory",
+          "managed",     "virtual_functions", "planes",           "cluster",
+          "tensor_map",  "convolution",       "textures",         "texture_shapes",
+          "surfaces",    "grid_sync",         "padding",          "pools"}) {
       SCOPED_TRACE(std::string(device) + " " + part);
       expect_clean(run_part(part, device));
     }
@@ -68,6 +70,23 @@ TEST_F(ExecProgram, WhatAGraphHasFreedIsNotThere) {
   EXPECT_EQ(outcome.exit_code, 1) << outcome;
   EXPECT_EQ(outcome.out, "") << outcome;
   EXPECT_TRUE(contains(outcome.err, "graph_memory.cu:")) << outcome;
+}
+
+TEST_F(ExecProgram, MappedMemoryHasItsAccess) {
+  const Outcome written = run_part("mapped_memory_read_only");
+  EXPECT_EQ(written.exit_code, 1) << written;
+  EXPECT_EQ(written.out, "") << written;
+  EXPECT_TRUE(contains(written.err, "is read only")) << written;
+  const Outcome none = run_part("mapped_memory_without_access");
+  EXPECT_EQ(none.exit_code, 1) << none;
+  EXPECT_EQ(none.out, "") << none;
+  EXPECT_TRUE(contains(none.err, "mapped_memory.cu:")) << none;
+}
+
+TEST_F(ExecProgram, HandlesOfMemoryThatAreKeptAreLeaks) {
+  const Outcome outcome = run_part("mapped_memory_kept");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome;
+  EXPECT_TRUE(contains(outcome.err, "2097152 bytes of mapped memory were never freed")) << outcome;
 }
 
 TEST_F(ExecProgram, SharedRuntime) {

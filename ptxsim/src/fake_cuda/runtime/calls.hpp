@@ -8,6 +8,8 @@ extern "C" {
 int cudaMalloc(void** pointer, size_t bytes);
 int cudaMallocManaged(void** pointer, size_t bytes, unsigned flags);
 int cudaMallocHost(void** pointer, size_t bytes);
+int cudaMallocAsync(void** pointer, size_t bytes, void* stream);
+int cudaFreeAsync(void* pointer, void* stream);
 int cudaMallocFromPoolAsync(void** pointer, size_t bytes, void* pool, void* stream);
 int cudaStreamAttachMemAsync(void* stream, void* pointer, size_t bytes, unsigned flags);
 int cudaDeviceGetDefaultMemPool(void** pool, int device);
