@@ -6,7 +6,8 @@
 SOURCES has a checkout of each repository under its own name; programs are built there, below build/. Seconds are those of
 the processor: --limit, or the program's own, for a run with the sanitizer and for one without, then --longer for one that was not ready and runs
 again with --once, then --longer once more with --sample besides, which compares no results. --document: rows of programs
-that do not run this time stay. PYTHON has Triton, PyTorch, NumPy and pytest; without it what is written in Python is left out. Exit
+that do not run this time stay. PYTHON has Triton, PyTorch, NumPy and pytest; without it what is written in Python, or
+reads what Python writes, is left out. Exit
 status: 0; 1 a program ended otherwise than listed; 2 wrong arguments; 77 no nvcc.
 """
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import os
 import pathlib
+import subprocess
 import sys
 
 import build
@@ -47,6 +49,10 @@ def run_one(program: programs.Program, options: argparse.Namespace) -> table.Row
             "TRITON_LIBCUDA_PATH": str(driver),
         }
     else:
+        if program.files:
+            folder = output.with_suffix(".files")
+            folder.mkdir(parents=True, exist_ok=True)
+            subprocess.run([options.python, "-B", str(programs.HERE / program.files), str(folder)], check=True)
         wrong = "" if output.exists() else build.compiled(program, sources / program.checkout, driver, output)
         if wrong:
             return table.Row(program, judge.Outcome("not compiled", wrong, 0, []), None, None, None)
@@ -95,9 +101,10 @@ def main() -> int:
         return 77
     rows = []
     for program in chosen:
-        if not (program.sources or program.python) or (program.python and not options.python):
+        needs_python = program.python or program.files
+        if not (program.sources or program.python) or (needs_python and not options.python):
             print(
-                f"SKIPPED {program.family}/{program.name}, {program.target}: {'no --python' if program.python else 'not tried yet'}"
+                f"SKIPPED {program.family}/{program.name}, {program.target}: {'no --python' if needs_python else 'not tried yet'}"
             )
             continue
         row = run_one(program, options)

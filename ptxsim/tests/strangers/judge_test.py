@@ -28,6 +28,11 @@ class Judge(unittest.TestCase):
         self.assertEqual(ends(2, "", [], ends="waived", why="two GPUs"), "waived")
         self.assertEqual(ends(2, "", []), "wrong")
 
+    def test_places_of_flags(self):
+        program = programs.program({**ENTRY, "flags": ["-I", "FILES", "-ICHECKOUT/x", "TESTS/sources"], "files": "w.py"}, FAMILY)
+        flags = build.flags_of(program, pathlib.Path("/c"), pathlib.Path("/b/p"))
+        self.assertEqual(flags, ["-I", "/b/p.files", "-I/c/x", str(programs.HERE / "sources")])
+
     def test_findings(self):
         self.assertEqual(ends(0, "all is well", [RACE]), "finding")
         self.assertEqual(ends(0, "all is well", [{**RACE, "severity": "warning"}]), "right")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 HERE = pathlib.Path(__file__).resolve().parent
 DEVICES = {"sm_90": "h100", "sm_90a": "h100", "sm_100a": "b200"}
 FIELDS = frozenset(
-    "name for folder sources sizes flags arguments runs kernels program python says limit ends why".split()
+    "name for folder sources sizes flags arguments runs kernels program files python says limit ends why".split()
 )
 WORDS = {
     "right": "right",
@@ -39,6 +39,7 @@ class Program(NamedTuple):
     sizes: dict[str, str]  # texts of the sources and what a copy has in their place, where main() has sizes for a GPU
     kernels: dict[str, str]  # what the program loads while it runs, a fat binary or PTX, and its source
     program: str  # of this folder, compiled in place of the stranger's own main(), which it includes
+    files: str  # of this folder: a script of Python that writes what the program reads, to a folder where it then runs, FILES
     python: list[str]  # run by Python in place of a compiled program
     says: str  # a regular expression: how the program says that its result is right; none: by its exit status, or not at all
     limit: float | None  # seconds of the processor, where those of the command line are too few
@@ -93,6 +94,7 @@ def program(entry: dict[str, Any], family: dict[str, Any]) -> Program:
         sizes=entry.get("sizes", {}),
         kernels=entry.get("kernels", {}),
         program=entry.get("program", ""),
+        files=entry.get("files", ""),
         python=entry.get("python", []),
         says=entry.get("says", family.get("says", "")),
         limit=entry.get("limit"),
