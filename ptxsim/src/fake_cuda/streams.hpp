@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -90,14 +91,28 @@ class Streams {
   Status synchronize(void* stream);
   Status synchronize_all();
   Status synchronize_event(void* event);
-  void synchronize_host();  // a call that waits for all of the GPU's work
+  Status synchronize_host();  // a call that waits for all of the GPU's work
+  // Work that waits for the host to store, and what was issued behind it, is tried again: when a
+  // program asks whether it is done (kNotReady: it is not), or waits for it.
+  Status try_waiting();
+  Status finish_waiting();
+  bool may_wait() const { return may_wait_; }  // the work under way may give kWaits
 
   // What the work under way has touched: races with other streams (R23). Nothing while there is one
   // stream alone.
   std::vector<Report> touched(const std::shared_ptr<const GridTrail>& trail);
 
  private:
+  struct Waiting {
+    Stream* stream;
+    NodeWork work;
+  };
   Status issue_in(Stream& stream, NodeWork work);
+  Status do_work(Stream& stream, const NodeWork& work, bool may_wait);
+  Status do_waiting(bool may_wait);
+  // With work that waits, behind it; else at once.
+  Status in_turn(Stream& stream, const Operation& operation);
+  void record_now(Event& event, const Stream& stream);
   Graph* graph_of(Capture& capture);  // nullptr: it is not valid, or no longer
   void join_capture(Stream& stream, const std::shared_ptr<Capture>& capture);
   void finish_all();  // every grid is over
@@ -107,6 +122,8 @@ class Streams {
   std::set<std::unique_ptr<Graph>> graphs_;
   Stream default_stream_;
   Stream* current_ = nullptr;  // whose work is under way
+  bool may_wait_ = false;
+  std::deque<Waiting> waiting_;  // for the host, and what was issued behind that
   StreamOrder order_;
   uint64_t next_id_ = 1;
 };

@@ -89,6 +89,19 @@ TEST_F(ExecProgram, HandlesOfMemoryThatAreKeptAreLeaks) {
   EXPECT_TRUE(contains(outcome.err, "2097152 bytes of mapped memory were never freed")) << outcome;
 }
 
+TEST_F(ExecProgram, ALaunchThatWaitsForTheHostIsBegunAnew) {
+  for (const char* option : {"--strict", "--no-sanitizer"}) {
+    const Outcome outcome = start({"exec", option, "--", PTXSIM_NVCC_PROGRAM, "host_latch"});
+    expect_clean(outcome);
+    EXPECT_TRUE(contains(outcome.err, "4 launches of 2 kernels")) << outcome;
+  }
+  const Outcome forgotten =
+      start({"exec", "--budget", "100000", "--", PTXSIM_NVCC_PROGRAM, "host_latch_forgotten"});
+  EXPECT_EQ(forgotten.exit_code, 1) << forgotten;
+  EXPECT_EQ(forgotten.out, "") << forgotten;
+  EXPECT_TRUE(contains(forgotten.err, "the budget is 100000")) << forgotten;
+}
+
 TEST_F(ExecProgram, SharedRuntime) {
   for (const char* part :
        {"vector_add", "variables", "managed", "cluster", "tensor_map", "textures", "surfaces"}) {

@@ -36,9 +36,9 @@ BlasStatus multiply(const void* handle, const Gemm& g) {
     const BlasStatus status = make_product(session, g, kOfHost, p);
     if (status != kBlasSuccess) return status;
     for (Matrix* matrix : {&p.a, &p.b, &p.c, &p.d}) matrix->may_be_of_host = true;
+    if (session.streams.synchronize_host() != kSuccess) return kBlasExecutionFailed;
     const BlasStatus issued = issue(session, g.call, nullptr, p);
-    session.streams.synchronize_host();
-    return issued;
+    return session.streams.synchronize_host() == kSuccess ? issued : kBlasExecutionFailed;
   });
 }
 

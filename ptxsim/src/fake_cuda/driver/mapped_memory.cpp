@@ -76,7 +76,7 @@ PTXSIM_CUDA_API int cuMemMap(uint64_t address, size_t bytes, size_t offset, uint
 }
 PTXSIM_CUDA_API int cuMemUnmap(uint64_t address, size_t bytes) {
   return call([&](Session& session) {
-    session.streams.synchronize_host();
+    if (const Status status = session.streams.synchronize_host(); status != kSuccess) return status;
     return session.mapped.unmap(address, bytes);
   });
 }

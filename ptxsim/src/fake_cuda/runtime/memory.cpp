@@ -91,12 +91,13 @@ PTXSIM_CUDA_API int cudaMallocPitch(void** pointer, size_t* pitch, size_t width,
 
 PTXSIM_CUDA_API int cudaFree(void* pointer) {
   return call([&](Session& session) {
-    session.streams.synchronize_host();
+    if (const Status status = session.streams.synchronize_host(); status != kSuccess) return status;
     return session.memory.release(reinterpret_cast<uint64_t>(pointer), false);
   });
 }
 PTXSIM_CUDA_API int cudaFreeHost(void* pointer) {
   return call([&](Session& session) {
+    if (const Status status = session.streams.finish_waiting(); status != kSuccess) return status;
     return session.memory.release(reinterpret_cast<uint64_t>(pointer), true);
   });
 }

@@ -37,6 +37,8 @@ int main(int argc, char** argv) {
                {"mapped_memory_read_only", mapped_memory_read_only},
                {"mapped_memory_without_access", mapped_memory_without_access},
                {"mapped_memory_kept", mapped_memory_kept},
+               {"host_latch", host_latch},
+               {"host_latch_forgotten", host_latch_forgotten},
                {"managed", managed},
                {"virtual_functions", virtual_functions},
                {"planes", planes},

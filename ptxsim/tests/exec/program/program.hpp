@@ -56,6 +56,8 @@ void mapped_memory();
 void mapped_memory_read_only();
 void mapped_memory_without_access();
 void mapped_memory_kept();
+void host_latch();
+void host_latch_forgotten();
 void managed();
 void virtual_functions();
 void planes();
