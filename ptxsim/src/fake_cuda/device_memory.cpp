@@ -42,6 +42,8 @@ const char* name_of(Home home) {
       return "a graph's memory";
     case Home::kMapped:
       return "mapped memory";
+    case Home::kImported:
+      return "another process' memory";
     case Home::kRegistered:
       return "registered host memory";
   }
@@ -136,12 +138,14 @@ Status DeviceMemory::release(uint64_t address, bool of_host) {
   const auto found = std::find_if(allocations_.begin(), allocations_.end(), [&](const auto& entry) {
     const Allocation& a = entry.second;
     if (!of_host)
-      return a.address == address && (a.home == Home::kDevice || a.home == Home::kManaged ||
-                                      a.home == Home::kArray || a.home == Home::kGraph);
+      return a.address == address &&
+             (a.home == Home::kDevice || a.home == Home::kManaged || a.home == Home::kArray ||
+              a.home == Home::kGraph || a.home == Home::kImported);
     return address_of(a.host) == address &&
            (a.home == Home::kPinned || a.home == Home::kRegistered);
   });
   if (found == allocations_.end()) return kInvalidValue;
+  if (found->second.home == Home::kImported && --imports_[found->first] != 0) return kSuccess;
   if (is_mapped(found->second.home)) munmap(found->second.host, found->second.bytes);
   erase(found);
   return kSuccess;
@@ -184,9 +188,15 @@ void DeviceMemory::Contents::append(const Contents& other) {
   written.insert(written.end(), other.written.begin(), other.written.end());
 }
 
-Status DeviceMemory::take(uint64_t bytes, Contents& contents) {
+Status DeviceMemory::take(uint64_t bytes, uint64_t& number) {
   if (bytes > capacity_ - std::min(used_, capacity_)) return kOutOfMemory;
-  contents.number = ++count_;
+  number = ++count_;
+  used_ += bytes;
+  highest_ = std::max(highest_, used_);
+  return kSuccess;
+}
+
+Status DeviceMemory::take(uint64_t bytes, Contents& contents) {
   try {
     contents.data.resize(bytes);
     contents.written.assign(bytes, false);
@@ -195,9 +205,7 @@ Status DeviceMemory::take(uint64_t bytes, Contents& contents) {
   }
   for (uint64_t i = 0; i < bytes; ++i)
     contents.data[i] = static_cast<std::byte>(kPoisonWord >> (8 * (i % 4)));
-  used_ += bytes;
-  highest_ = std::max(highest_, used_);
-  return kSuccess;
+  return take(bytes, contents.number);
 }
 
 Status DeviceMemory::reserve(uint64_t bytes, uint64_t alignment, uint64_t& address) {
@@ -228,6 +236,55 @@ DeviceMemory::Contents DeviceMemory::detach(uint64_t address) {
   used_ += found->second.bytes;
   erase(found);
   return contents;
+}
+
+void DeviceMemory::attach_shared(uint64_t address, std::shared_ptr<SharedBytes> bytes,
+                                 bool read_only) {
+  attach(address, {0, std::vector<std::byte>(bytes->bytes()), {}}, read_only);
+  Allocation& allocation = allocations_.at(address);
+  allocation.host = bytes->begin();
+  allocation.shared = std::move(bytes);
+}
+
+void DeviceMemory::detach_shared(uint64_t address) {
+  const auto found = allocations_.find(address);
+  used_ += found->second.bytes;
+  erase(found);
+}
+
+Status DeviceMemory::share(uint64_t address, std::shared_ptr<SharedBytes>& bytes) {
+  const auto found = allocations_.find(address);
+  if (found == allocations_.end() || found->second.home != Home::kDevice) return kInvalidValue;
+  Allocation& allocation = found->second;
+  if (allocation.shared == nullptr) {
+    allocation.shared = SharedBytes::make(allocation.bytes);
+    if (allocation.shared == nullptr) return kOutOfMemory;
+    allocation.host = allocation.shared->begin();
+    GlobalBuffer& buffer = buffer_of(allocation);
+    std::memcpy(allocation.host, buffer.data.data(), allocation.bytes);
+    buffer.written.clear();
+  }
+  bytes = allocation.shared;
+  return kSuccess;
+}
+
+Status DeviceMemory::import(const std::shared_ptr<SharedBytes>& bytes, uint64_t& address) {
+  for (const auto& [begin, allocation] : allocations_)
+    if (allocation.home == Home::kImported && allocation.shared->identity() == bytes->identity()) {
+      address = begin;
+      ++imports_[begin];
+      return kSuccess;
+    }
+  Allocation allocation{Home::kImported, ++count_, 0, bytes->bytes(), nullptr};
+  if (const Status status = place(allocation); status != kSuccess) return status;
+  allocation.host = bytes->begin();
+  allocation.shared = bytes;
+  address = allocation.address;
+  imports_[address] = 1;
+  return add(allocation,
+             fmt::format("allocation {} ({} bytes of {})", allocation.number, allocation.bytes,
+                         name_of(allocation.home)),
+             std::vector<std::byte>(allocation.bytes), true);
 }
 
 const Allocation* DeviceMemory::find_promised(const void* pointer, uint64_t bytes) const {
@@ -323,12 +380,23 @@ Status DeviceMemory::fill(void* to, const void* element, uint32_t element_bytes,
 
 void DeviceMemory::load_host_memory() {
   for (const auto& [address, a] : allocations_)
-    if (a.host != nullptr) std::memcpy(buffer_of(a).data.data(), a.host, a.bytes);
+    if (a.host != nullptr) {
+      std::vector<std::byte>& data = buffer_of(a).data;
+      std::memcpy(data.data(), a.host, a.bytes);
+      if (a.shared != nullptr) loaded_[address] = data;
+    }
 }
 
 void DeviceMemory::store_host_memory() {
   for (const auto& [address, a] : allocations_)
-    if (a.host != nullptr) std::memcpy(a.host, buffer_of(a).data.data(), a.bytes);
+    if (a.shared != nullptr) {
+      const std::vector<std::byte>&data = buffer_of(a).data, &before = loaded_.at(address);
+      for (uint64_t i = 0; i < a.bytes; ++i)
+        if (data[i] != before[i]) a.host[i] = data[i];
+    } else if (a.host != nullptr) {
+      std::memcpy(a.host, buffer_of(a).data.data(), a.bytes);
+    }
+  loaded_.clear();
 }
 
 }  // namespace ptxsim::cuda

@@ -2,14 +2,17 @@
 //
 // The bytes of device memory are buffers of the interpreter. Host memory that kernels see (managed,
 // pinned, registered) has a buffer beside it, which is loaded before a launch and stored after it:
-// nothing runs at the same time as a kernel.
+// nothing runs at the same time as a kernel. Memory that other processes see, too, but they may run
+// then: what a launch has not changed there is not stored. All of it counts as written.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 
+#include "fake_cuda/shared_bytes.hpp"
 #include "fake_cuda/status.hpp"
 #include "ptxsim/machine/memory.hpp"
 
@@ -29,6 +32,7 @@ enum class Home : uint8_t {
   kCondition,        // what a handle of conditional nodes points to
   kGraph,            // a node of a graph that allocates
   kMapped,           // cuMemMap
+  kImported,         // of another process
   kRegistered,       // cudaHostRegister: the kernel's address is another than the host's
 };
 const char* name_of(Home home);
@@ -45,7 +49,13 @@ struct Allocation {
   uint64_t address = 0;  // as kernels see it
   uint64_t bytes = 0;
   std::byte* host = nullptr;  // as the host sees it; nullptr: it does not
+  // The GPU's memory that other processes see: its bytes are at `host` as the host's are, but for
+  // programs it is not the host's.
+  std::shared_ptr<SharedBytes> shared = nullptr;
 };
+inline bool is_seen_by_host(const Allocation& a) {
+  return a.host != nullptr && a.shared == nullptr;
+}
 
 // Where a pointer of the host program points to.
 struct Location {
@@ -82,10 +92,18 @@ class DeviceMemory {
     void append(const Contents& other);
   };
   Status take(uint64_t bytes, Contents& contents);
+  Status take(uint64_t bytes, uint64_t& number);  // of what lies elsewhere
   void give_back(uint64_t bytes) { used_ -= bytes; }
   Status reserve(uint64_t bytes, uint64_t alignment, uint64_t& address);
   void attach(uint64_t address, Contents contents, bool read_only);
   Contents detach(uint64_t address);
+  void attach_shared(uint64_t address, std::shared_ptr<SharedBytes> bytes, bool read_only);
+  void detach_shared(uint64_t address);
+  // The allocation at `address` becomes memory that other processes may see; it is so once.
+  // kInvalidValue: it is none of cudaMalloc's.
+  Status share(uint64_t address, std::shared_ptr<SharedBytes>& bytes);
+  // Of another process. The same memory has the same address until it is released as often.
+  Status import(const std::shared_ptr<SharedBytes>& bytes, uint64_t& address);
   // What [pointer, pointer + bytes) is, or will be, inside of; nullptr: nothing promised.
   const Allocation* find_promised(const void* pointer, uint64_t bytes) const;
   Status register_host(void* host, uint64_t bytes);
@@ -121,8 +139,10 @@ class DeviceMemory {
   void erase(std::map<uint64_t, Allocation>::iterator allocation);
 
   GlobalMemory global_;
-  std::map<uint64_t, Allocation> allocations_;  // by the kernel's address
-  std::map<uint64_t, Allocation> promised_;     // likewise, there or not
+  std::map<uint64_t, Allocation> allocations_;         // by the kernel's address
+  std::map<uint64_t, Allocation> promised_;            // likewise, there or not
+  std::map<uint64_t, uint64_t> imports_;               // address -> how often it was imported
+  std::map<uint64_t, std::vector<std::byte>> loaded_;  // shared memory as a launch found it
   uint64_t capacity_ = 0, used_ = 0, highest_ = 0;
   uint64_t next_ = kDeviceBegin;
   uint64_t next_host_ = kDeviceEnd;  // below the interpreter's windows, unlike what malloc gives

@@ -7,21 +7,57 @@
 namespace ptxsim::cuda {
 namespace {
 
+// CUmemAllocationType, CUmemLocationType, CUmemAllocationHandleType
+constexpr int kPinned = 1, kDevice = 1, kPosixDescriptor = 1;
+
 bool is_whole(uint64_t bytes) { return bytes != 0 && bytes % MappedMemory::kGranularity == 0; }
 
 }  // namespace
 
 Status MappedMemory::create(uint64_t bytes, const abi::PhysicalProperties& properties,
                             uint64_t& handle) {
-  constexpr int kPinned = 1, kDevice = 1;  // CUmemAllocationType, CUmemLocationType
   if (!is_whole(bytes) || properties.type != kPinned) return kInvalidValue;
   if (properties.location.type != kDevice) return kNotSupported;
   if (properties.location.id != 0) return kInvalidValue;
+  if ((properties.handle_types & ~kPosixDescriptor) != 0) return kNotSupported;
+  if (properties.handle_types != 0)
+    return keep({0, bytes, properties, 1, false, {}, SharedBytes::make(bytes)}, handle);
   DeviceMemory::Contents contents;
   if (const Status status = memory_.take(bytes, contents); status != kSuccess) return status;
+  const uint64_t number = contents.number;
   handle = next_handle_++;
-  physical_[handle] = {contents.number, bytes, properties, 1, false, std::move(contents)};
+  physical_[handle] = {number, bytes, properties, 1, false, std::move(contents)};
   return kSuccess;
+}
+
+// Memory that other processes see.
+Status MappedMemory::keep(Physical physical, uint64_t& handle) {
+  if (physical.shared == nullptr) return kOutOfMemory;
+  const Status status = memory_.take(physical.bytes, physical.number);
+  if (status != kSuccess) return status;
+  handle = next_handle_++;
+  physical_[handle] = std::move(physical);
+  return kSuccess;
+}
+
+Status MappedMemory::export_to(uint64_t handle, int& descriptor) const {
+  const auto found = physical_.find(handle);
+  if (found == physical_.end() || found->second.shared == nullptr) return kInvalidValue;
+  descriptor = found->second.shared->new_descriptor();
+  return descriptor < 0 ? kOutOfMemory : kSuccess;
+}
+
+Status MappedMemory::import_from(int descriptor, uint64_t& handle) {
+  const auto bytes = SharedBytes::of_descriptor(descriptor);
+  if (bytes == nullptr || !is_whole(bytes->bytes())) return kInvalidValue;
+  for (const auto& [known, physical] : physical_)
+    if (physical.shared != nullptr && physical.shared->identity() == bytes->identity())
+      return kNotSupported;
+  abi::PhysicalProperties properties{};
+  properties.type = kPinned;
+  properties.handle_types = kPosixDescriptor;
+  properties.location = {kDevice, 0};
+  return keep({0, bytes->bytes(), properties, 1, false, {}, bytes}, handle);
 }
 
 Status MappedMemory::retain(uint64_t address, uint64_t& handle) {
@@ -145,12 +181,13 @@ std::map<uint64_t, MappedMemory::Run> MappedMemory::runs() const {
   auto last = runs.end();
   for (const auto& [address, piece] : pieces_) {
     if (piece.access == kNone) continue;
-    const bool goes_on = last != runs.end() && last->second.access == piece.access &&
-                         last->first + last->second.bytes == address;
+    const uint64_t shared = physical_.at(piece.physical).shared == nullptr ? 0 : piece.physical;
+    const bool goes_on = last != runs.end() && last->second.access == piece.access && shared == 0 &&
+                         last->second.shared == 0 && last->first + last->second.bytes == address;
     if (goes_on)
       last->second.bytes += piece.bytes;
     else
-      last = runs.emplace(address, Run{piece.bytes, piece.access}).first;
+      last = runs.emplace(address, Run{piece.bytes, piece.access, shared}).first;
   }
   return runs;
 }
@@ -161,6 +198,10 @@ void MappedMemory::rebuild() {
   for (const auto& [address, run] : built_) {
     const auto same = wanted.find(address);
     if (same != wanted.end() && same->second == run) continue;
+    if (run.shared != 0) {
+      memory_.detach_shared(address);
+      continue;
+    }
     DeviceMemory::Contents all = memory_.detach(address);
     uint64_t at = 0;
     for (auto piece = pieces_.find(address); at < run.bytes; ++piece) {
@@ -171,6 +212,10 @@ void MappedMemory::rebuild() {
   for (const auto& [address, run] : wanted) {
     const auto same = built_.find(address);
     if (same != built_.end() && same->second == run) continue;
+    if (run.shared != 0) {
+      memory_.attach_shared(address, physical_.at(run.shared).shared, run.access == kRead);
+      continue;
+    }
     DeviceMemory::Contents all;
     for (auto piece = pieces_.find(address); all.data.size() < run.bytes; ++piece)
       all.append(std::exchange(physical_.at(piece->second.physical).contents, {}));

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "fake_cuda/abi.hpp"
@@ -26,6 +27,10 @@ class MappedMemory {
   // number of granules, or is in use. kNotSupported: CUDA would do it.
   Status create(uint64_t bytes, const abi::PhysicalProperties& properties, uint64_t& handle);
   Status retain(uint64_t address, uint64_t& handle);  // of what is mapped there
+  // Of memory that was created for it: a descriptor for another process, and a handle of what such
+  // a descriptor stands for. kNotSupported: it is this process' own.
+  Status export_to(uint64_t handle, int& descriptor) const;
+  Status import_from(int descriptor, uint64_t& handle);
   // The memory goes when no handle and no mapping is left.
   Status release(uint64_t handle);
   const abi::PhysicalProperties* properties_of(uint64_t handle) const;
@@ -50,16 +55,18 @@ class MappedMemory {
     abi::PhysicalProperties properties = {};
     uint64_t handles = 1;
     bool is_mapped = false;
-    DeviceMemory::Contents contents;  // while no buffer has it
+    DeviceMemory::Contents contents;                // while no buffer has it
+    std::shared_ptr<SharedBytes> shared = nullptr;  // with other processes: in place of contents
   };
   struct Piece {
     uint64_t bytes = 0;
     uint64_t physical = 0;
     Access access = kNone;
   };
-  struct Run {  // a buffer of adjacent pieces
+  struct Run {  // a buffer of adjacent pieces, or of one that is shared
     uint64_t bytes = 0;
     Access access = kNone;
+    uint64_t shared = 0;  // its handle
     bool operator==(const Run&) const = default;
   };
   using Pieces = std::map<uint64_t, Piece>;  // by address
@@ -69,6 +76,7 @@ class MappedMemory {
   std::map<uint64_t, Run> runs() const;  // as the pieces have it
   void rebuild();                        // the buffers
   void drop_unused(uint64_t physical);
+  Status keep(Physical physical, uint64_t& handle);
 
   DeviceMemory& memory_;
   std::map<uint64_t, Physical> physical_;  // by handle

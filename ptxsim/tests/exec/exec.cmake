@@ -34,7 +34,7 @@ set(source_folder ${CMAKE_CURRENT_SOURCE_DIR}/exec/program)
 set(flags -std=c++17 -O1 -lineinfo -Wno-deprecated-gpu-targets)
 set(ptx_of_two -gencode=arch=compute_90a,code=compute_90a -gencode=arch=compute_100a,code=compute_100a)
 set(objects "")
-foreach(part main memory module nodes copies conditions graph_memory mapped_memory host_latch streams kernels errors overlap repeats groups convolution texture texture_shapes surface)
+foreach(part main memory module nodes copies conditions graph_memory mapped_memory host_latch processes streams kernels errors overlap repeats groups convolution texture texture_shapes surface)
   set(object ${folder}/${part}.o)
   add_custom_command(OUTPUT ${object}
     COMMAND ${PTXSIM_NVCC} ${flags} ${ptx_of_two} -c -o ${object} ${source_folder}/${part}.cu

@@ -6,7 +6,8 @@
 namespace ptxsim::cuda::driver {
 namespace {
 
-constexpr int kDevice = 1;  // CUmemLocationType
+constexpr int kDevice = 1;           // CUmemLocationType
+constexpr int kPosixDescriptor = 1;  // CUmemAllocationHandleType
 
 // f(MappedMemory&) -> Status
 template <class F>
@@ -53,6 +54,23 @@ PTXSIM_CUDA_API int cuMemGetAllocationPropertiesFromHandle(abi::PhysicalProperti
     if (p == nullptr || known == nullptr) return kInvalidValue;
     *p = *known;
     return kSuccess;
+  });
+}
+
+// By files, as all that is shared between processes is.
+PTXSIM_CUDA_API int cuMemExportToShareableHandle(void* descriptor, uint64_t handle, int type,
+                                                 unsigned long long flags) {
+  return with_mapped("cuMemExportToShareableHandle", [&](MappedMemory& mapped) {
+    if (descriptor == nullptr || flags != 0) return kInvalidValue;
+    return type != kPosixDescriptor ? kNotSupported
+                                    : mapped.export_to(handle, *static_cast<int*>(descriptor));
+  });
+}
+PTXSIM_CUDA_API int cuMemImportFromShareableHandle(uint64_t* handle, void* descriptor, int type) {
+  return with_mapped("cuMemImportFromShareableHandle", [&](MappedMemory& mapped) {
+    if (handle == nullptr) return kInvalidValue;
+    const auto number = static_cast<int>(reinterpret_cast<intptr_t>(descriptor));
+    return type != kPosixDescriptor ? kNotSupported : mapped.import_from(number, *handle);
   });
 }
 

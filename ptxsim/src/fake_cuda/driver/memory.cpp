@@ -156,12 +156,12 @@ Status pointer_attribute(const Location& location, int attribute, void* data) {
     case kContext:
       return give<void*>(data, nullptr);
     case kMemoryType:
-      return give<uint32_t>(data,
-                            a.host == nullptr || is_managed(a.home) ? kDeviceMemory : kHostMemory);
+      return give<uint32_t>(
+          data, !is_seen_by_host(a) || is_managed(a.home) ? kDeviceMemory : kHostMemory);
     case kDevicePointer:
       return give<uint64_t>(data, a.address + location.offset);
     case kHostPointer:
-      return a.host == nullptr ? kInvalidValue : give<void*>(data, a.host + location.offset);
+      return is_seen_by_host(a) ? give<void*>(data, a.host + location.offset) : kInvalidValue;
     case kIsManaged:
       return give<uint32_t>(data, is_managed(a.home) ? 1 : 0);
     case kDeviceOrdinal:

@@ -14,7 +14,7 @@ bool is_of_device(const Session& session, const void* pointer, uint64_t bytes, b
   // What a graph will have allocated when the copy is done.
   if (session.memory.find_promised(pointer, bytes) != nullptr) return valid = true;
   valid = session.memory.locate(pointer, bytes, location) == kSuccess;
-  return location.allocation != nullptr && location.allocation->host == nullptr;
+  return location.allocation != nullptr && !is_seen_by_host(*location.allocation);
 }
 
 Status check_direction(const Session& session, const void* to, const void* from, size_t bytes,

@@ -240,9 +240,9 @@ PTXSIM_CUDA_API int cudaPointerGetAttributes(abi::PointerAttributes* attributes,
       return kSuccess;
     }
     const Allocation& a = *location.allocation;
-    const Type type = a.host == nullptr ? kDevice : is_managed(a.home) ? kManaged : kHost;
+    const Type type = !is_seen_by_host(a) ? kDevice : is_managed(a.home) ? kManaged : kHost;
     *attributes = {type, 0, reinterpret_cast<void*>(a.address + location.offset),
-                   a.host == nullptr ? nullptr : a.host + location.offset};
+                   is_seen_by_host(a) ? a.host + location.offset : nullptr};
     return kSuccess;
   });
 }

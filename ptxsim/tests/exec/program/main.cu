@@ -39,6 +39,8 @@ int main(int argc, char** argv) {
                {"mapped_memory_kept", mapped_memory_kept},
                {"host_latch", host_latch},
                {"host_latch_forgotten", host_latch_forgotten},
+               {"processes", processes},
+               {"processes_second", processes_second},
                {"managed", managed},
                {"virtual_functions", virtual_functions},
                {"planes", planes},

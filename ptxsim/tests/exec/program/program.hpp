@@ -58,6 +58,8 @@ void mapped_memory_without_access();
 void mapped_memory_kept();
 void host_latch();
 void host_latch_forgotten();
+void processes();
+void processes_second();
 void managed();
 void virtual_functions();
 void planes();
