@@ -102,7 +102,7 @@ class DeviceMemory {
   // The allocation at `address` becomes memory that other processes may see; it is so once.
   // kInvalidValue: it is none of cudaMalloc's.
   Status share(uint64_t address, std::shared_ptr<SharedBytes>& bytes);
-  // Of another process. The same memory has the same address until it is released as often.
+  // Memory of another process has one address until it is released as often as it was imported.
   Status import(const std::shared_ptr<SharedBytes>& bytes, uint64_t& address);
   // What [pointer, pointer + bytes) is, or will be, inside of; nullptr: nothing promised.
   const Allocation* find_promised(const void* pointer, uint64_t bytes) const;

@@ -78,10 +78,10 @@ struct Graph {
   std::vector<Operation> at_begin = {};  // of each run: conditional handles get their defaults
   bool is_body = false;                  // of a conditional node, and goes with it
   bool is_instance = false;
-  // Of an instance: what it allocates and does not free, a launch frees first
+  // What an instance allocates and does not free, a launch of it frees first
   // (cudaGraphInstantiateFlagAutoFreeOnLaunch).
   bool frees_at_launch = false;
-  // Of an instance: what its launches so far come after. They never overlap each other.
+  // What the next launch of an instance comes after, too: its launches never overlap.
   StreamClock known = {};
 
   GraphNode* node(uint64_t number);

@@ -1,10 +1,8 @@
 #include "fake_cuda/host_poll.hpp"
 
-#include <algorithm>
+#include <utility>
 
 #include "machine/memory/addresses.hpp"
-#include "ptxsim/ir/program.hpp"
-#include "ptxsim/ir/traits.hpp"
 
 namespace ptxsim::cuda {
 
@@ -60,12 +58,6 @@ class Watch : public Observer {
 }  // namespace
 
 HostPoll::HostPoll(const DeviceMemory& memory) : state_(std::make_shared<State>(memory)) {}
-
-bool HostPoll::may_poll(const Program& program) {
-  return std::ranges::any_of(program.traits, [](const Traits& traits) {
-    return traits.has(Trait::kReads) && traits.has(Trait::kStrong);
-  });
-}
 
 MakeObserver HostPoll::observer() const {
   return [state = state_](Cluster&) { return std::make_unique<Watch>(state); };

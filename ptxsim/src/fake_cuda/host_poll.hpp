@@ -9,18 +9,12 @@
 #include "fake_cuda/device_memory.hpp"
 #include "ptxsim/machine/observer.hpp"
 
-namespace ptxsim {
-struct Program;
-}
-
 namespace ptxsim::cuda {
 
 class HostPoll {
  public:
   explicit HostPoll(const DeviceMemory& memory);
 
-  // A program without strong loads need not be watched.
-  static bool may_poll(const Program& program);
   MakeObserver observer() const;
   // Options::stop of the run: set when the launch waits for the host.
   const std::atomic<bool>* found() const;

@@ -27,8 +27,8 @@ class MappedMemory {
   // number of granules, or is in use. kNotSupported: CUDA would do it.
   Status create(uint64_t bytes, const abi::PhysicalProperties& properties, uint64_t& handle);
   Status retain(uint64_t address, uint64_t& handle);  // of what is mapped there
-  // Of memory that was created for it: a descriptor for another process, and a handle of what such
-  // a descriptor stands for. kNotSupported: it is this process' own.
+  // Gives a descriptor, for another process, of memory that was created for it; and a handle of
+  // what such a descriptor stands for. kNotSupported: it is this process' own.
   Status export_to(uint64_t handle, int& descriptor) const;
   Status import_from(int descriptor, uint64_t& handle);
   // The memory goes when no handle and no mapping is left.

@@ -24,8 +24,8 @@ Status make_conditional(Session& session, abi::ConditionalParameters& p, NodeWor
 // Nodes that allocate and free memory. An allocation has its address from here on, in `p`.
 Status make_allocation(Session& session, abi::AllocationParameters& p, NodeWork& work);
 Status make_free(Session& session, const abi::FreeParameters& p, NodeWork& work);
-// Of an instance: what it allocates and does not free must not be there when it is launched, or is
-// freed then.
+// What an instance allocates and does not free must not be there when it is launched, or is freed
+// then.
 void prepare_memory(Session& session, Graph& instance);
 // A graph with nodes that allocate or free is instantiated once at a time (CUDA 13.0,
 // cudaGraphAddMemAllocNode).

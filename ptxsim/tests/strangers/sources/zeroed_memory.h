@@ -1,4 +1,5 @@
-// cudaMalloc whose memory is zero, as a GPU's mostly is in a fresh process: for programs that count on it.
+// cudaMalloc whose memory is zero, as a GPU's mostly is in a fresh process: for programs that count
+// on it.
 #pragma once
 
 #include <cuda_runtime.h>
