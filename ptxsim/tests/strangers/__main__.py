@@ -46,6 +46,7 @@ def run_one(program: programs.Program, options: argparse.Namespace) -> table.Row
             "PYTHONPATH": os.pathsep.join(map(str, modules)),
             "PYTHONDONTWRITEBYTECODE": "1",
             "TRITON_CACHE_DIR": str(cache),
+            "HOME": str(cache),  # the cache of tests that set Triton's options back
             "TRITON_LIBCUDA_PATH": str(driver),
         }
     else:
