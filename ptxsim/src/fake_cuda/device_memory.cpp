@@ -267,6 +267,10 @@ Status DeviceMemory::fill(void* to, const void* element, uint32_t element_bytes,
   return kSuccess;
 }
 
+bool DeviceMemory::has_host_memory() const {
+  return std::ranges::any_of(allocations_, [](const auto& a) { return a.second.host != nullptr; });
+}
+
 void DeviceMemory::load_host_memory() {
   for (const auto& [address, a] : allocations_)
     if (a.host != nullptr) {

@@ -117,6 +117,7 @@ class DeviceMemory {
   Status copy(void* to, const void* from, uint64_t bytes);
   Status fill(void* to, const void* element, uint32_t element_bytes, uint64_t count);
 
+  bool has_host_memory() const;  // that kernels see, or other processes
   void load_host_memory();
   void store_host_memory();
 

@@ -246,7 +246,7 @@ Status Session::launch(const LaunchRequest& request, GridChain& chain) {
                         std::vector<std::byte>(kGridWorkspaceBytes), true, false);
   const HostPoll poll(memory);
   auto observers = clock ? clock->begin(*program, launch) : std::vector<MakeObserver>();
-  if (streams.may_wait() && has_strong_loads(*program)) {
+  if (streams.may_wait() && has_strong_loads(*program) && memory.has_host_memory()) {
     observers.push_back(poll.observer());
     options.stop = poll.found();
   }
