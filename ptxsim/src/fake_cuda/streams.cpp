@@ -141,7 +141,6 @@ Status Streams::do_work(Stream& stream, const NodeWork& work, bool may_wait) {
   const Status status = work.operation();
   may_wait_ = outer_may_wait;
   current_ = outer;
-  if (status == kWaits) --stream.known[stream.id];
   return status;
 }
 

@@ -23,13 +23,17 @@ class ExecProgram : public Program {
 
 TEST_F(ExecProgram, RightPartsAreRight) {
   for (const char* device : {"b200", "h200"})
-    for (const char* part :
-         {"vector_add",     "host_memory",      "variables",         "graph",
-          "graph_nodes",    "graph_conditions", "processes",         "graph_of_capture",
-          "mapped_memory",  "managed",          "virtual_functions", "planes",
-          "cluster",        "tensor_map",       "convolution",       "textures",
-          "texture_shapes", "surfaces",         "grid_sync",         "padding",
-          "pools"}) {
+    for (const char* part : {"vector_add",       "host_memory",
+                             "variables",        "graph",
+                             "graph_nodes",      "graph_conditions",
+                             "processes",        "host_latch_counted",
+                             "graph_of_capture", "mapped_memory",
+                             "managed",          "virtual_functions",
+                             "planes",           "cluster",
+                             "tensor_map",       "convolution",
+                             "textures",         "texture_shapes",
+                             "surfaces",         "grid_sync",
+                             "padding",          "pools"}) {
       SCOPED_TRACE(std::string(device) + " " + part);
       expect_clean(run_part(part, device));
     }

@@ -8,6 +8,13 @@ __global__ void wait_for(volatile unsigned* latch) {
   }
 }
 __global__ void raise(int* value, int by) { *value += by; }
+__global__ void poll_and_add(volatile unsigned* latch, int polls, int* value) {
+  unsigned sum = 0;
+  for (int i = 0; i < polls; ++i) sum += latch[0];
+  if (sum == 0) ++*value;
+  for (int i = 0; i < polls; ++i) sum += latch[0];
+  if (sum != 0) *value = -1;
+}
 
 struct Latch {
   unsigned* word = nullptr;
@@ -62,6 +69,20 @@ void host_latch() {
     CHECK_CUDA(cudaDeviceSynchronize());
   }
   CHECK_CUDA(cudaFreeHost(pinned));
+}
+
+// However long it polls first: what a launch writes, it writes once.
+void host_latch_counted() {
+  Latch latch;
+  int done = 0;
+  for (int polls = 4000; polls < 4200; polls += 4) {
+    poll_and_add<<<1, 1, 0, latch.stream>>>(latch.word, polls, latch.value);
+    ++done;
+  }
+  int value = 0;
+  CHECK_CUDA(cudaStreamSynchronize(latch.stream));
+  CHECK_CUDA(cudaMemcpy(&value, latch.value, sizeof value, cudaMemcpyDeviceToHost));
+  CHECK(value == done);
 }
 
 // The host waits, and has not stored.

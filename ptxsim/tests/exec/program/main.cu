@@ -38,6 +38,7 @@ int main(int argc, char** argv) {
                {"mapped_memory_without_access", mapped_memory_without_access},
                {"mapped_memory_kept", mapped_memory_kept},
                {"host_latch", host_latch},
+               {"host_latch_counted", host_latch_counted},
                {"host_latch_forgotten", host_latch_forgotten},
                {"processes", processes},
                {"processes_second", processes_second},

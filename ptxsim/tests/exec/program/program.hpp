@@ -57,6 +57,7 @@ void mapped_memory_read_only();
 void mapped_memory_without_access();
 void mapped_memory_kept();
 void host_latch();
+void host_latch_counted();
 void host_latch_forgotten();
 void processes();
 void processes_second();
