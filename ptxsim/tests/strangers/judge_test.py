@@ -29,7 +29,9 @@ class Judge(unittest.TestCase):
         self.assertEqual(ends(2, "", []), "wrong")
 
     def test_places_of_flags(self):
-        program = programs.program({**ENTRY, "flags": ["-I", "FILES", "-ICHECKOUT/x", "TESTS/sources"], "files": "w.py"}, FAMILY)
+        program = programs.program(
+            {**ENTRY, "flags": ["-I", "FILES", "-ICHECKOUT/x", "TESTS/sources"], "files": "w.py"}, FAMILY
+        )
         flags = build.flags_of(program, pathlib.Path("/c"), pathlib.Path("/b/p"))
         self.assertEqual(flags, ["-I", "/b/p.files", "-I/c/x", str(programs.HERE / "sources")])
 
