@@ -55,7 +55,7 @@ class Program(NamedTuple):
         """What a copy of the sources has in place of the stranger's sizes, and options, as text of a table's cell."""
         # An option alone reads as one of ptxsim's.
         name = [f"./{self.name}"] if self.arguments and self.arguments[0].startswith("--") else []
-        ours = " ".join([*self.sizes.values(), *name, *self.arguments])
+        ours = " ".join(" ".join([*self.sizes.values(), *name, *self.arguments]).split())
         return f"sizes of ours: `{ours}`" if ours else ""
 
     @property
