@@ -15,10 +15,6 @@ bool is_same_sender(const Signal& a, const Signal& b) {
   return a.cluster == b.cluster && a.warp == b.warp && a.lane == b.lane;
 }
 
-bool is_strong_read(const Traits& traits) {
-  return traits.has(Trait::kReads) && traits.has(Trait::kStrong);
-}
-
 }  // namespace
 
 void add_signal(std::vector<Signal>& list, const Signal& signal) {
@@ -58,8 +54,7 @@ bool is_strong_write(const Traits& traits) {
 }
 
 bool may_signal(const Program& program) {
-  return std::ranges::any_of(program.traits, is_strong_read) &&
-         std::ranges::any_of(program.traits, is_strong_write);
+  return has_strong_loads(program) && std::ranges::any_of(program.traits, is_strong_write);
 }
 
 std::vector<Signal>& Sanitizer::State::signals_through(const MemoryAt& at) {

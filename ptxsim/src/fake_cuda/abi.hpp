@@ -157,6 +157,48 @@ struct ConditionalParameters {  // cudaConditionalNodeParams
   unsigned size;
   void** bodies;  // of the stand-in, for as long as the node lives
 };
+// cudaMemLocation, CUmemLocation.
+struct MemoryLocation {
+  int type;
+  int id;
+};
+struct PoolProperties {  // cudaMemPoolProps
+  int type;              // cudaMemAllocationType
+  int handle_types;
+  MemoryLocation location;
+  void* security_attributes;
+  size_t most_bytes;
+  unsigned short usage;
+  unsigned char reserved[54];
+};
+static_assert(sizeof(PoolProperties) == 88);
+struct PhysicalProperties {  // CUmemAllocationProp
+  int type;                  // CUmemAllocationType
+  int handle_types;          // CUmemAllocationHandleType
+  MemoryLocation location;
+  void* security_attributes;
+  uint8_t compression;  // has no effect
+  uint8_t for_rdma;
+  uint16_t usage;
+  uint8_t reserved[4];
+};
+static_assert(sizeof(PhysicalProperties) == 32);
+struct AccessDescription {  // CUmemAccessDesc
+  MemoryLocation location;
+  int flags;
+};
+static_assert(sizeof(AccessDescription) == 12);
+struct AllocationParameters {  // cudaMemAllocNodeParams
+  PoolProperties pool;
+  const void* accesses;
+  size_t num_accesses;
+  size_t bytes;
+  void* address;  // of the stand-in
+};
+static_assert(sizeof(AllocationParameters) == 120);
+struct FreeParameters {  // cudaMemFreeNodeParams
+  void* address;
+};
 struct NodeParameters {  // cudaGraphNodeParams
   int type;
   int reserved0[3];
@@ -174,6 +216,8 @@ struct NodeParameters {  // cudaGraphNodeParams
       void* graph;
       int ownership;
     } child;
+    AllocationParameters allocation;
+    FreeParameters free;
     ConditionalParameters conditional;
   };
   long long reserved2;
@@ -223,11 +267,5 @@ struct FatbinWrapper {  // what nvcc hands to __cudaRegisterFatBinary (fatbinary
   void* filename_or_fatbins;
 };
 inline constexpr int kFatbinWrapperMagic = 0x466243b1;
-
-// cudaMemLocation, CUmemLocation.
-struct MemoryLocation {
-  int type;
-  int id;
-};
 
 }  // namespace ptxsim::cuda::abi

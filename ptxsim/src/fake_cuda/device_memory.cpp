@@ -38,6 +38,12 @@ const char* name_of(Home home) {
       return "a CUDA array";
     case Home::kCondition:
       return "a condition of a graph";
+    case Home::kGraph:
+      return "a graph's memory";
+    case Home::kMapped:
+      return "mapped memory";
+    case Home::kImported:
+      return "another process' memory";
     case Home::kRegistered:
       return "registered host memory";
   }
@@ -133,14 +139,49 @@ Status DeviceMemory::release(uint64_t address, bool of_host) {
     const Allocation& a = entry.second;
     if (!of_host)
       return a.address == address &&
-             (a.home == Home::kDevice || a.home == Home::kManaged || a.home == Home::kArray);
+             (a.home == Home::kDevice || a.home == Home::kManaged || a.home == Home::kArray ||
+              a.home == Home::kGraph || a.home == Home::kImported);
     return address_of(a.host) == address &&
            (a.home == Home::kPinned || a.home == Home::kRegistered);
   });
   if (found == allocations_.end()) return kInvalidValue;
+  if (found->second.home == Home::kImported && --imports_[found->first] != 0) return kSuccess;
   if (is_mapped(found->second.home)) munmap(found->second.host, found->second.bytes);
   erase(found);
   return kSuccess;
+}
+
+Status DeviceMemory::promise(uint64_t bytes, uint64_t& address) {
+  address = 0;
+  if (bytes == 0) return kInvalidValue;
+  address = next_address(bytes);
+  if (address == 0) return kOutOfMemory;
+  promised_[address] = {Home::kGraph, 0, address, bytes, nullptr};
+  return kSuccess;
+}
+
+Status DeviceMemory::allocate_promised(uint64_t address) {
+  const auto found = promised_.find(address);
+  if (found == promised_.end() || allocations_.count(address) != 0) return kInvalidValue;
+  Allocation allocation = found->second;
+  if (allocation.bytes > capacity_ - std::min(used_, capacity_)) return kOutOfMemory;
+  allocation.number = ++count_;
+  of_graphs.used += allocation.bytes;
+  of_graphs.highest_used = std::max(of_graphs.highest_used, of_graphs.used);
+  of_graphs.reserved = std::max(of_graphs.reserved, of_graphs.used);
+  of_graphs.highest_reserved = std::max(of_graphs.highest_reserved, of_graphs.reserved);
+  return add(allocation,
+             fmt::format("allocation {} ({} bytes of {})", allocation.number, allocation.bytes,
+                         name_of(allocation.home)),
+             std::vector<std::byte>(allocation.bytes), false);
+}
+
+const Allocation* DeviceMemory::find_promised(const void* pointer, uint64_t bytes) const {
+  const auto next = promised_.upper_bound(address_of(pointer));
+  if (next == promised_.begin()) return nullptr;
+  const Allocation& allocation = std::prev(next)->second;
+  const uint64_t offset = address_of(pointer) - allocation.address;
+  return offset < allocation.bytes && bytes <= allocation.bytes - offset ? &allocation : nullptr;
 }
 
 void DeviceMemory::release_variable(uint64_t address) {
@@ -153,6 +194,7 @@ void DeviceMemory::release_variable(uint64_t address) {
 void DeviceMemory::erase(std::map<uint64_t, Allocation>::iterator allocation) {
   ++changes_;
   used_ -= allocation->second.bytes;
+  if (allocation->second.home == Home::kGraph) of_graphs.used -= allocation->second.bytes;
   global_.remove(allocation->first);
   allocations_.erase(allocation);
 }
@@ -225,14 +267,29 @@ Status DeviceMemory::fill(void* to, const void* element, uint32_t element_bytes,
   return kSuccess;
 }
 
+bool DeviceMemory::has_host_memory() const {
+  return std::ranges::any_of(allocations_, [](const auto& a) { return a.second.host != nullptr; });
+}
+
 void DeviceMemory::load_host_memory() {
   for (const auto& [address, a] : allocations_)
-    if (a.host != nullptr) std::memcpy(buffer_of(a).data.data(), a.host, a.bytes);
+    if (a.host != nullptr) {
+      std::vector<std::byte>& data = buffer_of(a).data;
+      std::memcpy(data.data(), a.host, a.bytes);
+      if (a.shared != nullptr) loaded_[address] = data;
+    }
 }
 
 void DeviceMemory::store_host_memory() {
   for (const auto& [address, a] : allocations_)
-    if (a.host != nullptr) std::memcpy(a.host, buffer_of(a).data.data(), a.bytes);
+    if (a.shared != nullptr) {
+      const std::vector<std::byte>&data = buffer_of(a).data, &before = loaded_.at(address);
+      for (uint64_t i = 0; i < a.bytes; ++i)
+        if (data[i] != before[i]) a.host[i] = data[i];
+    } else if (a.host != nullptr) {
+      std::memcpy(a.host, buffer_of(a).data.data(), a.bytes);
+    }
+  loaded_.clear();
 }
 
 }  // namespace ptxsim::cuda

@@ -72,10 +72,15 @@ constexpr std::pair<int, int> kCommon[] = {
     {87, 2},           // SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO
     {95, 1},           // COOPERATIVE_LAUNCH
     {99, 1},           // HOST_REGISTER_SUPPORTED
+    {102, 1},          // VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
+    {103, 1},          // HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED
+    {107, 1},          // GENERIC_COMPRESSION_SUPPORTED
     {109, 134217728},  // MAX_ACCESS_POLICY_WINDOW_SIZE
     {111, 1024},       // RESERVED_SHARED_MEMORY_PER_BLOCK
     {115, 1},          // MEMORY_POOLS_SUPPORTED
+    {119, 1},          // MEMPOOL_SUPPORTED_HANDLE_TYPES: of files
     {120, 1},          // CLUSTER_LAUNCH
+    {125, 1},          // IPC_EVENT_SUPPORTED
     {127, 1},          // TENSOR_MAP_ACCESS_SUPPORTED
     {129, 1},          // UNIFIED_FUNCTION_POINTERS
     {131, -1},         // NUMA_ID

@@ -11,6 +11,7 @@
 
 #include "fake_cuda/abi.hpp"
 #include "fake_cuda/status.hpp"
+#include "fake_cuda/stream_order.hpp"
 #include "ptxsim/machine/grid_trail.hpp"
 
 namespace ptxsim::cuda {
@@ -25,8 +26,13 @@ enum class NodeType : int {
   kHost,
   kGraph,
   kEmpty,
+  kMemoryAllocation = 10,
+  kMemoryFree,
   kConditional = 13
 };  // cudaGraphNodeType
+inline bool is_of_memory(NodeType type) {
+  return type == NodeType::kMemoryAllocation || type == NodeType::kMemoryFree;
+}
 
 struct Graph;
 
@@ -45,7 +51,8 @@ inline constexpr uint64_t kMostIterations = 1'000'000;
 
 // What the program can ask for, and set.
 using WorkParameters =
-    std::variant<std::monostate, abi::Copy3D, abi::MemsetParameters, abi::HostParameters>;
+    std::variant<std::monostate, abi::Copy3D, abi::MemsetParameters, abi::HostParameters,
+                 abi::AllocationParameters, abi::FreeParameters>;
 
 struct NodeWork {
   NodeType type = NodeType::kEmpty;
@@ -70,6 +77,12 @@ struct Graph {
   std::vector<std::shared_ptr<GridChain>> chains;  // of the streams that were captured
   std::vector<Operation> at_begin = {};  // of each run: conditional handles get their defaults
   bool is_body = false;                  // of a conditional node, and goes with it
+  bool is_instance = false;
+  // What an instance allocates and does not free, a launch of it frees first
+  // (cudaGraphInstantiateFlagAutoFreeOnLaunch).
+  bool frees_at_launch = false;
+  // What the next launch of an instance comes after, too: its launches never overlap.
+  StreamClock known = {};
 
   GraphNode* node(uint64_t number);
   // kInvalidValue: the edges go in a circle.

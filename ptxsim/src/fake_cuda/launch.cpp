@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
+#include "fake_cuda/host_poll.hpp"
 #include "fake_cuda/session.hpp"
 
 namespace ptxsim::cuda {
@@ -242,11 +244,23 @@ Status Session::launch(const LaunchRequest& request, GridChain& chain) {
   if (request.cooperative)
     memory.global().add("workspace of the grid", kGridWorkspace,
                         std::vector<std::byte>(kGridWorkspaceBytes), true, false);
+  const HostPoll poll(memory);
+  auto observers = clock ? clock->begin(*program, launch) : std::vector<MakeObserver>();
+  if (streams.may_wait() && has_strong_loads(*program) && memory.has_host_memory()) {
+    observers.push_back(poll.observer());
+    options.stop = poll.found();
+  }
   options.on_progress = [this](const Progress& progress) { recorder.goes_on(progress); };
   recorder.begins(kernel.entry->name, launch);
-  RunResult result =
-      run(kernel.module->with_constants(program, memory), launch, memory.global(), options,
-          clock ? clock->begin(*program, launch) : std::vector<MakeObserver>());
+  RunResult result = run(kernel.module->with_constants(program, memory), launch, memory.global(),
+                         options, std::move(observers));
+  if (request.cooperative) memory.global().remove(kGridWorkspace);
+  if (result.error &&
+      result.error->kind ==
+          ErrorKind::kStopped) {  // nothing has come of it; `begins` says where it waits
+    forget_launched();
+    return kWaits;
+  }
   const std::optional<LaunchEstimate> told =
       clock && !result.error ? clock->estimate(*program, launch, memory.global()) : std::nullopt;
   if (result.trail) result.trail->kernel = demangled(kernel.entry->name);
@@ -254,7 +268,6 @@ Status Session::launch(const LaunchRequest& request, GridChain& chain) {
   if (settings.once) trails_of_launched_.push_back(options.sample == 0 ? result.trail : nullptr);
   chain.add(result.trail, launch.earlier_grids);
   for (Report& report : streams.touched(result.trail)) result.reports.add(std::move(report));
-  if (request.cooperative) memory.global().remove(kGridWorkspace);
   memory.store_host_memory();
   // As CUDA's runtime does when the host waits for the kernel, which here it always has.
   for (const PrintedText& printed : result.printed.texts) std::fputs(printed.text.c_str(), stdout);

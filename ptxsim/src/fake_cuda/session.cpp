@@ -102,6 +102,7 @@ void Session::ended() {
   for (const auto& [address, allocation] : memory.allocations())
     if (!is_variable(allocation.home) && allocation.home != Home::kCondition)
       recorder.leaked(allocation);
+  for (const Allocation& allocation : mapped.unmapped()) recorder.leaked(allocation);
   recorder.ended(memory.highest());
 }
 

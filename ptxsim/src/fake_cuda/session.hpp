@@ -14,6 +14,7 @@
 #include "fake_cuda/device_model.hpp"
 #include "fake_cuda/images.hpp"
 #include "fake_cuda/launch_clock.hpp"
+#include "fake_cuda/mapped_memory.hpp"
 #include "fake_cuda/modules.hpp"
 #include "fake_cuda/recorder.hpp"
 #include "fake_cuda/settings.hpp"
@@ -50,6 +51,7 @@ class Session {
   Settings settings;
   const DeviceModel& device;
   DeviceMemory memory;
+  MappedMemory mapped{memory};
   DeviceImages images{memory};
   Recorder recorder;
   std::optional<LaunchClock> clock;  // with settings.time

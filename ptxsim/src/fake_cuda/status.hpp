@@ -6,6 +6,7 @@
 namespace ptxsim::cuda {
 
 enum Status : int {
+  kWaits = -1,  // none of CUDA's: a launch waits for the host, and is to be begun anew
   kSuccess = 0,
   kInvalidValue = 1,
   kOutOfMemory = 2,
@@ -21,6 +22,7 @@ enum Status : int {
   kInvalidPtx = 218,
   kInvalidHandle = 400,
   kNotFound = 500,
+  kNotReady = 600,
   kIllegalAddress = 700,
   kLaunchOutOfResources = 701,
   kLaunchTimeout = 702,

@@ -40,7 +40,10 @@ Stream* Streams::create(uint32_t flags, int priority) {
   return streams_.insert(std::move(stream)).first->get();
 }
 
-Status Streams::destroy(void* handle) { return destroy_in(streams_, handle); }
+Status Streams::destroy(void* handle) {
+  const Status status = finish_waiting();
+  return status != kSuccess ? status : destroy_in(streams_, handle);
+}
 
 Event* Streams::find_event(void* handle) { return find_in(events_, handle); }
 
@@ -82,14 +85,43 @@ GraphNode* Streams::find_node(void* handle, Graph** graph) {
   return nullptr;
 }
 
+bool Streams::has_instance_of(uint64_t node) const {
+  return std::ranges::any_of(graphs_, [&](const auto& graph) {
+    return graph->is_instance && graph->node(node) != nullptr;
+  });
+}
+
+Graph* Streams::graph_of(Capture& capture) {
+  Graph* const graph = find_graph(capture.graph);
+  if (graph == nullptr) capture.invalidated = true;
+  return capture.invalidated ? nullptr : graph;
+}
+
 // The legacy default stream and the others wait for each other, but for those that were made not
 // to.
 Status Streams::issue_in(Stream& stream, NodeWork work) {
   if (stream.capture != nullptr) {
-    if (stream.capture->invalidated) return kStreamCaptureInvalidated;
-    stream.tail = {add_node(stream.capture->graph, std::move(work), stream.tail)->number};
+    Graph* const graph = graph_of(*stream.capture);
+    if (graph == nullptr) return kStreamCaptureInvalidated;
+    stream.tail = {add_node(*graph, std::move(work), stream.tail)->number};
     return kSuccess;
   }
+  // Copies and fills in the default stream are those of calls without a stream, for which the host
+  // waits.
+  const bool host_waits = &stream == &default_stream_ && work.type != NodeType::kKernel &&
+                          work.type != NodeType::kGraph;
+  if (host_waits)
+    if (const Status status = finish_waiting(); status != kSuccess) return status;
+  const Status status = waiting_.empty() ? do_work(stream, work, !host_waits) : Status{kWaits};
+  if (status == kWaits) {
+    waiting_.push_back({&stream, std::move(work)});
+    return kSuccess;
+  }
+  if (host_waits) order_.host_waited_for(stream.known);
+  return status;
+}
+
+Status Streams::do_work(Stream& stream, const NodeWork& work, bool may_wait) {
   join(stream.known, order_.known_to_host());
   if (&stream != &default_stream_) {
     if ((stream.flags & kStreamNonBlocking) == 0) {
@@ -105,13 +137,39 @@ Status Streams::issue_in(Stream& stream, NodeWork work) {
   }
   ++stream.known[stream.id];
   Stream* const outer = std::exchange(current_, &stream);
+  const bool outer_may_wait = std::exchange(may_wait_, may_wait && work.type == NodeType::kKernel);
   const Status status = work.operation();
+  may_wait_ = outer_may_wait;
   current_ = outer;
-  // Copies and fills there are those of calls without a stream, for which the host waits.
-  if (&stream == &default_stream_ && work.type != NodeType::kKernel &&
-      work.type != NodeType::kGraph)
-    order_.host_waited_for(stream.known);
   return status;
+}
+
+Status Streams::do_waiting(bool may_wait) {
+  Status first_failure = kSuccess;
+  while (!waiting_.empty()) {
+    Waiting next = std::move(waiting_.front());
+    waiting_.pop_front();
+    const Status status = do_work(*next.stream, next.work, may_wait);
+    if (status == kWaits) {
+      waiting_.push_front(std::move(next));
+      return kWaits;
+    }
+    if (first_failure == kSuccess) first_failure = status;
+  }
+  return first_failure;
+}
+
+Status Streams::try_waiting() {
+  const Status status = do_waiting(true);
+  return status == kWaits ? kNotReady : status;
+}
+
+Status Streams::finish_waiting() { return do_waiting(false); }
+
+Status Streams::in_turn(Stream& stream, const Operation& operation) {
+  if (waiting_.empty()) return operation();
+  waiting_.push_back({&stream, {NodeType::kEmpty, operation, nullptr, nullptr}});
+  return kSuccess;
 }
 
 std::vector<Report> Streams::touched(const std::shared_ptr<const GridTrail>& trail) {
@@ -119,10 +177,12 @@ std::vector<Report> Streams::touched(const std::shared_ptr<const GridTrail>& tra
   return order_.add(current_->id, current_->known, trail);
 }
 
-void Streams::synchronize_host() {
+Status Streams::synchronize_host() {
+  const Status status = finish_waiting();
   finish_all();
   order_.host_waited_for(default_stream_.known);
   for (const auto& one : streams_) order_.host_waited_for(one->known);
+  return status;
 }
 
 Status Streams::issue(void* handle, const Operation& operation, NodeType type,
@@ -146,12 +206,19 @@ Status Streams::issue_grid(void* handle, const GridOperation& operation,
                 std::move(request), stream->chain});
 }
 
-// All of the stream before the graph is over when it begins, and all of the graph when it ends.
+// All of the stream before the graph is over when it begins, and all of the graph when it ends. A
+// launch comes after those of the same instance in other streams, too.
 Status Streams::launch_graph(void* graph_handle, void* stream_handle) {
-  const Graph* graph = find_graph(graph_handle);
+  Graph* graph = find_graph(graph_handle);
   if (graph == nullptr) return kInvalidValue;
-  return issue(
+  Stream* stream = find(stream_handle);
+  if (stream == nullptr) return kInvalidHandle;
+  const bool is_captured = stream->capture != nullptr;
+  if (!is_captured) join(stream->known, graph->known);
+  const Status status = issue(
       stream_handle, [graph = *graph] { return graph.run(); }, NodeType::kGraph);
+  if (!is_captured) graph->known = stream->known;
+  return status;
 }
 
 Status Streams::record(void* event_handle, void* stream_handle) {
@@ -160,12 +227,19 @@ Status Streams::record(void* event_handle, void* stream_handle) {
   if (event == nullptr || stream == nullptr) return kInvalidHandle;
   event->capture = stream->capture;
   event->tail = stream->tail;
-  event->known = stream->known;
-  if (stream == &default_stream_)
+  if (event->capture != nullptr) return kSuccess;
+  return in_turn(*stream, [this, event_handle, stream] {
+    if (Event* found = find_event(event_handle)) record_now(*found, *stream);
+    return kSuccess;
+  });
+}
+
+void Streams::record_now(Event& event, const Stream& stream) {
+  event.known = stream.known;
+  if (&stream == &default_stream_)
     for (const auto& one : streams_)
-      if ((one->flags & kStreamNonBlocking) == 0) join(event->known, one->known);
-  if (event->capture == nullptr) event->recorded = std::chrono::steady_clock::now();
-  return kSuccess;
+      if ((one->flags & kStreamNonBlocking) == 0) join(event.known, one->known);
+  event.recorded = std::chrono::steady_clock::now();
 }
 
 // A stream that waits for an event of a capture joins it.
@@ -179,14 +253,18 @@ Status Streams::wait(void* stream_handle, void* event_handle) {
     return kInvalidHandle;
   else if (stream->capture == nullptr)
     stream->chain->clear();  // what comes next waits for more than the grid before it
-  if (event->capture == nullptr) join(stream->known, event->known);
-  if (event->capture == nullptr) return kSuccess;
+  if (event->capture == nullptr)
+    return in_turn(*stream, [this, event_handle, stream] {
+      if (const Event* found = find_event(event_handle)) join(stream->known, found->known);
+      return kSuccess;
+    });
   for (const uint64_t number : event->tail)
     if (std::ranges::count(stream->tail, number) == 0) stream->tail.push_back(number);
   return kSuccess;
 }
 
 Status Streams::elapsed(void* start_handle, void* end_handle, float& milliseconds) {
+  if (const Status status = try_waiting(); status != kSuccess) return status;
   const Event* start = find_event(start_handle);
   const Event* end = find_event(end_handle);
   if (start == nullptr || end == nullptr || !start->recorded || !end->recorded)
@@ -201,7 +279,7 @@ void Streams::join_capture(Stream& stream, const std::shared_ptr<Capture>& captu
   stream.capture = capture;
   stream.chain = std::make_shared<GridChain>();
   stream.tail.clear();
-  capture->graph.chains.push_back(stream.chain);
+  if (Graph* graph = graph_of(*capture)) graph->chains.push_back(stream.chain);
 }
 
 Status Streams::begin_capture(void* handle, Graph* into, std::vector<uint64_t> after) {
@@ -209,9 +287,11 @@ Status Streams::begin_capture(void* handle, Graph* into, std::vector<uint64_t> a
   if (stream == nullptr) return kInvalidHandle;
   if (stream == &default_stream_) return kStreamCaptureUnsupported;
   if (stream->capture != nullptr) return kIllegalState;
-  join_capture(*stream, std::make_shared<Capture>());
-  stream->capture->id = ++next_id_;
-  stream->capture->into = into;
+  const auto capture = std::make_shared<Capture>();
+  capture->id = ++next_id_;
+  capture->is_own = into == nullptr;
+  capture->graph = capture->is_own ? add_graph({}) : into;
+  join_capture(*stream, capture);
   stream->tail = std::move(after);
   stream->is_origin = true;
   return kSuccess;
@@ -230,15 +310,22 @@ Status Streams::end_capture(void* handle, Graph*& graph) {
       one->tail.clear();
       one->chain = std::make_shared<GridChain>();
     }
-  if (capture->invalidated) return kStreamCaptureInvalidated;
-  if (capture->into == nullptr) {
-    graph = add_graph(std::move(capture->graph));
-    return kSuccess;
-  }
-  graph = find_graph(capture->into);
-  if (graph == nullptr) return kInvalidValue;  // it was destroyed meanwhile
-  graph->nodes.splice(graph->nodes.end(), capture->graph.nodes);
-  for (auto& chain : capture->graph.chains) graph->chains.push_back(std::move(chain));
+  graph = graph_of(*capture);
+  if (graph != nullptr) return kSuccess;
+  if (capture->is_own) destroy_graph(capture->graph);
+  return kStreamCaptureInvalidated;
+}
+
+// What comes next waits for whole nodes: the grid before it in the stream need not be among them.
+Status Streams::change_tail(Stream& stream, const std::vector<uint64_t>& nodes, bool besides) {
+  if (stream.capture == nullptr) return kIllegalState;
+  Graph* const graph = graph_of(*stream.capture);
+  if (graph == nullptr) return kStreamCaptureInvalidated;
+  if (!besides) stream.tail.clear();
+  for (const uint64_t number : nodes)
+    if (std::ranges::count(stream.tail, number) == 0) stream.tail.push_back(number);
+  stream.chain = std::make_shared<GridChain>();
+  graph->chains.push_back(stream.chain);
   return kSuccess;
 }
 
@@ -246,6 +333,7 @@ Status Streams::synchronize(void* handle) {
   Stream* stream = find(handle);
   if (stream == nullptr) return kInvalidHandle;
   if (stream->capture == nullptr) {
+    if (const Status status = finish_waiting(); status != kSuccess) return status;
     stream->chain->clear();
     order_.host_waited_for(stream->known);
     if (stream == &default_stream_)  // which waits for the others
@@ -267,14 +355,14 @@ void Streams::finish_all() {
 Status Streams::synchronize_event(void* handle) {
   const Event* const event = find_event(handle);
   if (event == nullptr) return kInvalidHandle;
+  if (const Status status = finish_waiting(); status != kSuccess) return status;
   finish_all();
   order_.host_waited_for(event->known);
   return kSuccess;
 }
 
 Status Streams::synchronize_all() {
-  Status status = kSuccess;
-  synchronize_host();
+  Status status = synchronize_host();
   for (const auto& one : streams_)
     if (one->capture != nullptr) {
       one->capture->invalidated = true;

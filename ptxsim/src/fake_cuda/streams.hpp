@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -20,8 +21,10 @@ namespace ptxsim::cuda {
 using GridOperation = std::function<Status(GridChain&)>;
 
 struct Capture {
-  Graph graph;
-  Graph* into = nullptr;  // what it becomes a part of; nullptr: a graph of its own
+  // What gets the nodes: the program's own, or one that the capture makes. It is not used once the
+  // program has destroyed it.
+  Graph* graph = nullptr;
+  bool is_own = false;  // made by the capture
   uint64_t id = 0;
   bool invalidated = false;
 };
@@ -33,6 +36,7 @@ struct Stream {
   std::shared_ptr<Capture> capture;  // nullptr: work is done at once
   bool is_origin = false;            // of the capture
   std::vector<uint64_t> tail;        // nodes that the next one of the capture comes after
+  std::vector<GraphNode*> shown;     // those, as cudaStreamGetCaptureInfo last gave them
   // Grids that may overlap the next launch; one of its own for each capture.
   std::shared_ptr<GridChain> chain = std::make_shared<GridChain>();
   StreamClock known;  // what its next work comes after
@@ -64,6 +68,7 @@ class Streams {
   Status destroy_graph(void* handle);
   GraphNode* add_node(Graph& graph, NodeWork work, std::vector<uint64_t> after);
   GraphNode* find_node(void* handle, Graph** graph = nullptr);  // of any graph
+  bool has_instance_of(uint64_t node) const;  // a graph to be executed that has it
 
   // Does the operation, or captures it. Whatever is no launch waits for the grids before it, and
   // those after it wait for it.
@@ -80,18 +85,35 @@ class Streams {
   // `into`: the graph that gets the nodes, the first of which come after those of `after`.
   Status begin_capture(void* stream, Graph* into = nullptr, std::vector<uint64_t> after = {});
   Status end_capture(void* stream, Graph*& graph);
+  // The nodes that the stream's next one comes after, besides those of now or in place of them.
+  Status change_tail(Stream& stream, const std::vector<uint64_t>& nodes, bool besides);
   // What may not be done to a stream that is being captured; the capture is then no longer valid.
   Status synchronize(void* stream);
   Status synchronize_all();
   Status synchronize_event(void* event);
-  void synchronize_host();  // a call that waits for all of the GPU's work
+  Status synchronize_host();  // a call that waits for all of the GPU's work
+  // Work that waits for the host to store, and what was issued behind it, is tried again: when a
+  // program asks whether it is done (kNotReady: it is not), or waits for it.
+  Status try_waiting();
+  Status finish_waiting();
+  bool may_wait() const { return may_wait_; }  // the work under way may give kWaits
 
   // What the work under way has touched: races with other streams (R23). Nothing while there is one
   // stream alone.
   std::vector<Report> touched(const std::shared_ptr<const GridTrail>& trail);
 
  private:
+  struct Waiting {
+    Stream* stream;
+    NodeWork work;
+  };
   Status issue_in(Stream& stream, NodeWork work);
+  Status do_work(Stream& stream, const NodeWork& work, bool may_wait);
+  Status do_waiting(bool may_wait);
+  // With work that waits, behind it; else at once.
+  Status in_turn(Stream& stream, const Operation& operation);
+  void record_now(Event& event, const Stream& stream);
+  Graph* graph_of(Capture& capture);  // nullptr: it is not valid, or no longer
   void join_capture(Stream& stream, const std::shared_ptr<Capture>& capture);
   void finish_all();  // every grid is over
 
@@ -100,6 +122,8 @@ class Streams {
   std::set<std::unique_ptr<Graph>> graphs_;
   Stream default_stream_;
   Stream* current_ = nullptr;  // whose work is under way
+  bool may_wait_ = false;
+  std::deque<Waiting> waiting_;  // for the host, and what was issued behind that
   StreamOrder order_;
   uint64_t next_id_ = 1;
 };

@@ -91,6 +91,12 @@ void check_memory(const Program& program, const Launch& launch) {
 
 }  // namespace
 
+bool has_strong_loads(const Program& program) {
+  return std::ranges::any_of(program.traits, [](const Traits& traits) {
+    return traits.has(Trait::kReads) && traits.has(Trait::kStrong);
+  });
+}
+
 void check_launch(const Program& program, Launch& launch) {
   const Entry& entry = *program.entry;
   check_block(entry, launch.block);

@@ -66,6 +66,28 @@ TEST(DeviceMemory, HasTheSizeOfTheGpu) {
   EXPECT_EQ(memory.highest(), 600u);
 }
 
+// What another process stores while a launch runs stays, but for what the launch has changed.
+TEST(DeviceMemory, OtherProcessesMayStoreMeanwhile) {
+  DeviceMemory memory(kMiB), other(kMiB);
+  uint64_t ours = 0, theirs = 0;
+  ASSERT_EQ(memory.allocate(Home::kDevice, 16, ours), kSuccess);
+  std::shared_ptr<SharedBytes> bytes;
+  ASSERT_EQ(memory.share(ours, bytes), kSuccess);
+  ASSERT_EQ(other.import(SharedBytes::of_descriptor(bytes->descriptor()), theirs), kSuccess);
+  memory.load_host_memory();
+  *memory.global().write(ours, 1) = std::byte{7};
+  const std::array<uint8_t, 2> stored{1, 2};
+  EXPECT_EQ(other.copy(pointer(theirs + 4), stored.data(), stored.size()), kSuccess);
+  memory.store_host_memory();
+  std::array<uint8_t, 6> found{};
+  EXPECT_EQ(other.copy(found.data(), pointer(theirs), found.size()), kSuccess);
+  EXPECT_EQ(found[0], 7);
+  EXPECT_EQ(found[4], 1);
+  EXPECT_EQ(found[5], 2);
+  EXPECT_EQ(other.release(theirs, false), kSuccess);
+  EXPECT_EQ(other.used(), 0u);
+}
+
 TEST(DeviceMemory, KernelsSeeRegisteredMemoryAtAnotherAddress) {
   DeviceMemory memory(kMiB);
   std::array<uint32_t, 4> host{1, 2, 3, 4};

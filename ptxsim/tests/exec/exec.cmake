@@ -34,7 +34,7 @@ set(source_folder ${CMAKE_CURRENT_SOURCE_DIR}/exec/program)
 set(flags -std=c++17 -O1 -lineinfo -Wno-deprecated-gpu-targets)
 set(ptx_of_two -gencode=arch=compute_90a,code=compute_90a -gencode=arch=compute_100a,code=compute_100a)
 set(objects "")
-foreach(part main memory module nodes copies conditions streams kernels errors overlap repeats groups convolution texture texture_shapes surface)
+foreach(part main memory module nodes copies conditions graph_memory mapped_memory host_latch processes streams kernels errors overlap repeats groups convolution texture texture_shapes surface)
   set(object ${folder}/${part}.o)
   add_custom_command(OUTPUT ${object}
     COMMAND ${PTXSIM_NVCC} ${flags} ${ptx_of_two} -c -o ${object} ${source_folder}/${part}.cu
@@ -69,9 +69,10 @@ if(PTXSIM_CUDA_HEADERS AND PTXSIM_CUBLAS)
   set(blas_program ${folder}/blas)
   cmake_path(GET PTXSIM_CUBLAS PARENT_PATH cublas_folder)
   add_custom_command(OUTPUT ${blas_program}
-    COMMAND ${PTXSIM_NVCC} ${flags} ${ptx_of_two} -o ${blas_program} ${source_folder}/blas.cu -L${cublas_folder} -lcublas
+    COMMAND ${PTXSIM_NVCC} ${flags} ${ptx_of_two} -o ${blas_program} ${source_folder}/blas.cu
+      ${source_folder}/blas_factors.cu -L${cublas_folder} -lcublas
       -lcublasLt -ldl
-    DEPENDS ${source_folder}/blas.cu VERBATIM COMMENT "Program of ptxsim exec's blas.cu")
+    DEPENDS ${source_folder}/blas.cu ${source_folder}/blas_factors.cu ${source_folder}/blas_factors.hpp VERBATIM COMMENT "Program of ptxsim exec's blas.cu")
   target_compile_definitions(test_ptxsim_exec PRIVATE PTXSIM_NVCC_BLAS="${blas_program}")
 endif()
 add_custom_target(ptxsim_exec_programs

@@ -29,6 +29,22 @@ TEST_F(ExecBlas, ProductsAreRight) {
   EXPECT_TRUE(contains(products.err, "a leading dimension")) << products;
 }
 
+// With calls that cuBLAS refuses.
+TEST_F(ExecBlas, FactorsAreRight) {
+  const Outcome outcome = run_part("factors");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome;
+  EXPECT_EQ(outcome.out, "") << outcome;
+  EXPECT_TRUE(contains(outcome.err, "0 errors, 2 warnings")) << outcome;
+  EXPECT_TRUE(contains(outcome.err, "cublasDgetrfBatched: a size, a leading")) << outcome;
+}
+
+TEST_F(ExecBlas, ProductsOfTheHostsMemoryAreRight) {
+  const Outcome outcome = run_part("products_of_host");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome;
+  EXPECT_EQ(outcome.out, "") << outcome;
+  EXPECT_TRUE(contains(outcome.err, "0 errors, 0 warnings")) << outcome;
+}
+
 TEST_F(ExecBlas, MemoryIsChecked) {
   const struct {
     const char *part, *message;

@@ -23,10 +23,17 @@ class ExecProgram : public Program {
 
 TEST_F(ExecProgram, RightPartsAreRight) {
   for (const char* device : {"b200", "h200"})
-    for (const char* part :
-         {"vector_add", "host_memory", "variables", "graph", "graph_nodes", "graph_conditions",
-          "managed", "virtual_functions", "planes", "cluster", "tensor_map", "convolution",
-          "textures", "texture_shapes", "surfaces", "grid_sync", "padding", "pools"}) {
+    for (const char* part : {"vector_add",       "host_memory",
+                             "variables",        "graph",
+                             "graph_nodes",      "graph_conditions",
+                             "processes",        "host_latch_counted",
+                             "graph_of_capture", "mapped_memory",
+                             "managed",          "virtual_functions",
+                             "planes",           "cluster",
+                             "tensor_map",       "convolution",
+                             "textures",         "texture_shapes",
+                             "surfaces",         "grid_sync",
+                             "padding",          "pools"}) {
       SCOPED_TRACE(std::string(device) + " " + part);
       expect_clean(run_part(part, device));
     }
@@ -48,6 +55,56 @@ TEST_F(ExecProgram, AConditionThatNothingSetsIsReported) {
   EXPECT_EQ(outcome.exit_code, 1) << outcome;
   EXPECT_EQ(outcome.out, "") << outcome;
   EXPECT_TRUE(contains(outcome.err, "no kernel has set it in this launch")) << outcome;
+}
+
+// It also frees what a graph has freed, which is refused without a word, as cudaFree does.
+TEST_F(ExecProgram, NodesOfGraphsAllocateAndFree) {
+  for (const char* device : {"b200", "h200"}) expect_clean(run_part("graph_memory", device));
+}
+
+TEST_F(ExecProgram, AGraphWhoseMemoryIsThereStillIsNotLaunched) {
+  const Outcome outcome = run_part("graph_memory_kept");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome;
+  EXPECT_EQ(outcome.out, "") << outcome;
+  EXPECT_TRUE(contains(outcome.err, "128 bytes of a graph's node are there still")) << outcome;
+  EXPECT_TRUE(contains(outcome.err, "0 errors, 1 warnings")) << outcome;
+}
+
+TEST_F(ExecProgram, WhatAGraphHasFreedIsNotThere) {
+  const Outcome outcome = run_part("graph_memory_after_free");
+  EXPECT_EQ(outcome.exit_code, 1) << outcome;
+  EXPECT_EQ(outcome.out, "") << outcome;
+  EXPECT_TRUE(contains(outcome.err, "graph_memory.cu:")) << outcome;
+}
+
+TEST_F(ExecProgram, MappedMemoryHasItsAccess) {
+  const Outcome written = run_part("mapped_memory_read_only");
+  EXPECT_EQ(written.exit_code, 1) << written;
+  EXPECT_EQ(written.out, "") << written;
+  EXPECT_TRUE(contains(written.err, "is read only")) << written;
+  const Outcome none = run_part("mapped_memory_without_access");
+  EXPECT_EQ(none.exit_code, 1) << none;
+  EXPECT_EQ(none.out, "") << none;
+  EXPECT_TRUE(contains(none.err, "mapped_memory.cu:")) << none;
+}
+
+TEST_F(ExecProgram, HandlesOfMemoryThatAreKeptAreLeaks) {
+  const Outcome outcome = run_part("mapped_memory_kept");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome;
+  EXPECT_TRUE(contains(outcome.err, "2097152 bytes of mapped memory were never freed")) << outcome;
+}
+
+TEST_F(ExecProgram, ALaunchThatWaitsForTheHostIsBegunAnew) {
+  for (const char* option : {"--strict", "--no-sanitizer"}) {
+    const Outcome outcome = start({"exec", option, "--", PTXSIM_NVCC_PROGRAM, "host_latch"});
+    expect_clean(outcome);
+    EXPECT_TRUE(contains(outcome.err, "4 launches of 2 kernels")) << outcome;
+  }
+  const Outcome forgotten =
+      start({"exec", "--budget", "100000", "--", PTXSIM_NVCC_PROGRAM, "host_latch_forgotten"});
+  EXPECT_EQ(forgotten.exit_code, 1) << forgotten;
+  EXPECT_EQ(forgotten.out, "") << forgotten;
+  EXPECT_TRUE(contains(forgotten.err, "the budget is 100000")) << forgotten;
 }
 
 TEST_F(ExecProgram, SharedRuntime) {

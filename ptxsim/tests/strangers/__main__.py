@@ -4,9 +4,10 @@
         [--python PYTHON] [--document FILE]
 
 SOURCES has a checkout of each repository under its own name; programs are built there, below build/. Seconds are those of
-the processor: --limit for a run with the sanitizer and for one without, then --longer for one that was not ready and runs
+the processor: --limit, or the program's own, for a run with the sanitizer and for one without, then --longer for one that was not ready and runs
 again with --once, then --longer once more with --sample besides, which compares no results. --document: rows of programs
-that do not run this time stay. PYTHON has Triton, PyTorch, NumPy and pytest; without it what is written in Python is left out. Exit
+that do not run this time stay. PYTHON has Triton, PyTorch, NumPy and pytest; without it what is written in Python, or
+reads what Python writes, is left out. Exit
 status: 0; 1 a program ended otherwise than listed; 2 wrong arguments; 77 no nvcc.
 """
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import os
 import pathlib
+import subprocess
 import sys
 
 import build
@@ -44,9 +46,14 @@ def run_one(program: programs.Program, options: argparse.Namespace) -> table.Row
             "PYTHONPATH": os.pathsep.join(map(str, modules)),
             "PYTHONDONTWRITEBYTECODE": "1",
             "TRITON_CACHE_DIR": str(cache),
+            "HOME": str(cache),  # the cache of tests that set Triton's options back
             "TRITON_LIBCUDA_PATH": str(driver),
         }
     else:
+        if program.files:
+            folder = output.with_suffix(".files")
+            folder.mkdir(parents=True, exist_ok=True)
+            subprocess.run([options.python, "-B", str(programs.HERE / program.files), str(folder)], check=True)
         wrong = "" if output.exists() else build.compiled(program, sources / program.checkout, driver, output)
         if wrong:
             return table.Row(program, judge.Outcome("not compiled", wrong, 0, []), None, None, None)
@@ -62,13 +69,14 @@ def run_one(program: programs.Program, options: argparse.Namespace) -> table.Row
                 break
         return judge.together(outcomes)
 
-    first = run("first", options.limit)
+    limit = program.limit or options.limit
+    first = run("first", limit)
     if first.ends == "time" or (first.ends == "finding" and "not ready" in first.detail):
         again = run("once", options.longer, "--once")
         late = again.ends == "time"
         sample = run("sample", options.longer, "--once", "--sample", str(SAMPLE)) if late else None
         return table.Row(program, first, None, again, sample)
-    return table.Row(program, first, run("plain", options.limit, "--no-sanitizer"), None, None)
+    return table.Row(program, first, run("plain", limit, "--no-sanitizer"), None, None)
 
 
 def main() -> int:
@@ -94,9 +102,10 @@ def main() -> int:
         return 77
     rows = []
     for program in chosen:
-        if not (program.sources or program.python) or (program.python and not options.python):
+        needs_python = program.python or program.files
+        if not (program.sources or program.python) or (needs_python and not options.python):
             print(
-                f"SKIPPED {program.family}/{program.name}, {program.target}: {'no --python' if program.python else 'not tried yet'}"
+                f"SKIPPED {program.family}/{program.name}, {program.target}: {'no --python' if needs_python else 'not tried yet'}"
             )
             continue
         row = run_one(program, options)

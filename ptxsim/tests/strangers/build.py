@@ -31,6 +31,17 @@ def resized(program: Program, sources: list[pathlib.Path], folder: pathlib.Path)
     return copies, f"sizes: {next(iter(left))!r} is in none of the sources" if left else ""
 
 
+def flags_of(program: Program, checkout: pathlib.Path, output: pathlib.Path) -> list[str]:
+    """The program's own, with folders for CHECKOUT, FILES (what its script writes) and TESTS (this one)."""
+    places = {"CHECKOUT": checkout, "FILES": output.with_suffix(".files"), "TESTS": HERE}
+    flags = []
+    for flag in program.flags:
+        for word, place in places.items():
+            flag = flag.replace(word, str(place))
+        flags.append(flag)
+    return flags
+
+
 def compiled(program: Program, checkout: pathlib.Path, driver: pathlib.Path, output: pathlib.Path) -> str:
     """What is wrong; nothing: the program is at `output`."""
     folder = checkout / program.folder
@@ -46,7 +57,7 @@ def compiled(program: Program, checkout: pathlib.Path, driver: pathlib.Path, out
             return wrong
     options = [f"-gencode=arch={compute},code={compute}", "-O2", "-lineinfo", "-w"]
     options += [option for parent in dict.fromkeys([folder, *parents]) for option in ("-I", str(parent))]
-    options += [flag.replace("CHECKOUT", str(checkout)) for flag in program.flags]
+    options += flags_of(program, checkout, output)
     if program.program:
         options.append(f'-DSTRANGER="{sources[0]}"')
         sources = [HERE / "sources" / program.program]

@@ -28,6 +28,17 @@ class Judge(unittest.TestCase):
         self.assertEqual(ends(2, "", [], ends="waived", why="two GPUs"), "waived")
         self.assertEqual(ends(2, "", []), "wrong")
 
+    def test_places_of_flags(self):
+        program = programs.program(
+            {**ENTRY, "flags": ["-I", "FILES", "-ICHECKOUT/x", "TESTS/sources"], "files": "w.py"}, FAMILY
+        )
+        flags = build.flags_of(program, pathlib.Path("/c"), pathlib.Path("/b/p"))
+        self.assertEqual(flags, ["-I", "/b/p.files", "-I/c/x", str(programs.HERE / "sources")])
+
+    def test_sizes_are_one_line_of_the_table(self):
+        program = programs.program({**ENTRY, "sizes": {"n = 9;": "#include \"n.h\"\n    n = 1;"}}, FAMILY)
+        self.assertEqual(program.sizes_of_ours, 'sizes of ours: `#include "n.h" n = 1;`')
+
     def test_findings(self):
         self.assertEqual(ends(0, "all is well", [RACE]), "finding")
         self.assertEqual(ends(0, "all is well", [{**RACE, "severity": "warning"}]), "right")

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 HERE = pathlib.Path(__file__).resolve().parent
 DEVICES = {"sm_90": "h100", "sm_90a": "h100", "sm_100a": "b200"}
-FIELDS = frozenset("name for folder sources sizes flags arguments runs kernels program python says ends why".split())
+FIELDS = frozenset(
+    "name for folder sources sizes flags arguments runs kernels program files python says limit ends why".split()
+)
 WORDS = {
     "right": "right",
     "0": "ends with 0",
@@ -37,8 +39,10 @@ class Program(NamedTuple):
     sizes: dict[str, str]  # texts of the sources and what a copy has in their place, where main() has sizes for a GPU
     kernels: dict[str, str]  # what the program loads while it runs, a fat binary or PTX, and its source
     program: str  # of this folder, compiled in place of the stranger's own main(), which it includes
+    files: str  # of this folder: a script of Python that writes what the program reads, to a folder where it then runs, FILES
     python: list[str]  # run by Python in place of a compiled program
     says: str  # a regular expression: how the program says that its result is right; none: by its exit status, or not at all
+    limit: float | None  # seconds of the processor, where those of the command line are too few
     ends: str  # a key of WORDS
     why: str
 
@@ -51,7 +55,7 @@ class Program(NamedTuple):
         """What a copy of the sources has in place of the stranger's sizes, and options, as text of a table's cell."""
         # An option alone reads as one of ptxsim's.
         name = [f"./{self.name}"] if self.arguments and self.arguments[0].startswith("--") else []
-        ours = " ".join([*self.sizes.values(), *name, *self.arguments])
+        ours = " ".join(" ".join([*self.sizes.values(), *name, *self.arguments]).split())
         return f"sizes of ours: `{ours}`" if ours else ""
 
     @property
@@ -90,8 +94,10 @@ def program(entry: dict[str, Any], family: dict[str, Any]) -> Program:
         sizes=entry.get("sizes", {}),
         kernels=entry.get("kernels", {}),
         program=entry.get("program", ""),
+        files=entry.get("files", ""),
         python=entry.get("python", []),
         says=entry.get("says", family.get("says", "")),
+        limit=entry.get("limit"),
         ends=ends,
         why=entry.get("why", ""),
     )

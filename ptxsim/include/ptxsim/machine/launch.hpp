@@ -42,6 +42,8 @@ struct Program;
 // Throws Fault (kInput) for what cannot be launched. An entry with .reqnctapercluster sets the
 // cluster when the launch has none.
 void check_launch(const Program& program, Launch& launch);
+// Loads that are volatile, relaxed or acquire: without one a kernel cannot wait for a store.
+bool has_strong_loads(const Program& program);
 
 // When an asynchronous operation completes, and which warp goes on.
 enum class Schedule : uint8_t {

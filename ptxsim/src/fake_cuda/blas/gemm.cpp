@@ -1,33 +1,11 @@
 // Products of cuBLAS: matrices lie column by column.
 #include <algorithm>
 
+#include "fake_cuda/blas/gemm.hpp"
 #include "fake_cuda/blas/handle.hpp"
 
 namespace ptxsim::cuda::blas {
 namespace {
-
-struct Operand {
-  const void* begin;
-  int type;  // cudaDataType
-  int64_t ld;
-  int64_t stride;
-  bool is_array = false;  // `begin`: addresses in the GPU's memory, one for each batch
-};
-
-struct Gemm {
-  const char* call;
-  int op_a, op_b;
-  int64_t m, n, k;
-  const void* alpha;
-  Operand a, b;
-  const void* beta;
-  Operand c;
-  int64_t batches;
-  int compute;  // cublasComputeType_t
-};
-
-constexpr int kCompute16 = 64, kCompute32 = 68, kCompute64 = 70;
-constexpr int kReal32 = 0, kReal64 = 1, kReal16 = 2;
 
 Matrix matrix_of(const char* name, const Operand& operand, int64_t rows, int64_t columns) {
   return {name,
@@ -56,43 +34,48 @@ bool is_valid(const Gemm& g) {
 // cuBLAS, "cublasGemmEx()": A and B of one type; C of theirs, or f32 where sums are.
 bool is_modelled(const Gemm& g, Type sums) {
   const auto type_a = static_cast<Type>(g.a.type), type_c = static_cast<Type>(g.c.type);
-  if (g.a.type != g.b.type || bytes_of(type_a) == 0 || bytes_of(type_c) == 0) return false;
+  if (g.a.type != g.b.type || !is_of_products(type_a) || !is_of_products(type_c)) return false;
   if (sums != Type::kF32) return type_a == sums && type_c == sums;
   return type_a != Type::kF64 && (type_c == type_a || type_c == Type::kF32);
 }
 
 BlasStatus multiply(void* handle, const Gemm& g) {
   return with_handle(handle, [&](Session& session, const Handle& h) {
-    if (!is_valid(g)) {
-      session.recorder.refused(g.call, kInvalidValue,
-                               "a size, a leading dimension, an operation or a null pointer that "
-                               "cuBLAS does not take");
-      return kBlasInvalidValue;
-    }
     Product p;
-    if (!scale_type_of(g.compute, p.sums) || !is_modelled(g, p.sums))
-      return refuse(session, g.call,
-                    "a product of types " + std::to_string(g.a.type) + " and " +
-                        std::to_string(g.b.type) + " to " + std::to_string(g.c.type) +
-                        " with compute type " + std::to_string(g.compute));
-    p.scale = p.sums;
-    p.m = static_cast<uint64_t>(g.m);
-    p.n = static_cast<uint64_t>(g.n);
-    p.k = static_cast<uint64_t>(g.k);
-    p.batches = static_cast<uint64_t>(g.batches);
-    p.transposes_a = g.op_a != kPlain;
-    p.transposes_b = g.op_b != kPlain;
-    p.a = p.transposes_a ? matrix_of("A", g.a, g.k, g.m) : matrix_of("A", g.a, g.m, g.k);
-    p.b = p.transposes_b ? matrix_of("B", g.b, g.n, g.k) : matrix_of("B", g.b, g.k, g.n);
-    p.c = matrix_of("C", g.c, g.m, g.n);
-    p.d = p.c;
-    p.alpha = {g.alpha, h.pointer_mode};
-    p.beta = {g.beta, h.pointer_mode};
-    return issue(session, g.call, h.stream, p);
+    const BlasStatus status = make_product(session, g, h.pointer_mode, p);
+    return status == kBlasSuccess ? issue(session, g.call, h.stream, p) : status;
   });
 }
 
 }  // namespace
+
+BlasStatus make_product(Session& session, const Gemm& g, PointerMode mode, Product& p) {
+  if (!is_valid(g)) {
+    session.recorder.refused(g.call, kInvalidValue,
+                             "a size, a leading dimension, an operation or a null pointer that "
+                             "cuBLAS does not take");
+    return kBlasInvalidValue;
+  }
+  if (!scale_type_of(g.compute, p.sums) || !is_modelled(g, p.sums))
+    return refuse(session, g.call,
+                  "a product of types " + std::to_string(g.a.type) + " and " +
+                      std::to_string(g.b.type) + " to " + std::to_string(g.c.type) +
+                      " with compute type " + std::to_string(g.compute));
+  p.scale = p.sums;
+  p.m = static_cast<uint64_t>(g.m);
+  p.n = static_cast<uint64_t>(g.n);
+  p.k = static_cast<uint64_t>(g.k);
+  p.batches = static_cast<uint64_t>(g.batches);
+  p.transposes_a = g.op_a != kPlain;
+  p.transposes_b = g.op_b != kPlain;
+  p.a = p.transposes_a ? matrix_of("A", g.a, g.k, g.m) : matrix_of("A", g.a, g.m, g.k);
+  p.b = p.transposes_b ? matrix_of("B", g.b, g.n, g.k) : matrix_of("B", g.b, g.k, g.n);
+  p.c = matrix_of("C", g.c, g.m, g.n);
+  p.d = p.c;
+  p.alpha = {g.alpha, mode};
+  p.beta = {g.beta, mode};
+  return kBlasSuccess;
+}
 
 // What the types of one letter have: `Number` of memory, by its cudaDataType, and sums of it.
 // `Int`: of sizes.

@@ -33,7 +33,7 @@ std::string problem_of(const LtArguments& l, Type& sums) {
   for (const LtLayout* layout : {l.a, l.b, l.c, l.d}) {
     if (layout->refused >= 0)
       return "attribute " + std::to_string(layout->refused) + " of a cublasLtMatrixLayout_t";
-    if (bytes_of(layout->type) == 0)
+    if (!is_of_products(layout->type))
       return "a matrix of type " + std::to_string(static_cast<int>(layout->type));
     if ((layout->type == Type::kF64) != (sums == Type::kF64))
       return "a matrix of type " + std::to_string(static_cast<int>(layout->type)) +
@@ -113,7 +113,7 @@ PTXSIM_CUDA_API int cublasLtMatmul(void* handle, const LtDescriptor* descriptor,
     p.c = matrix_of("C", c_layout == nullptr ? *d_layout : *c_layout, c);
     p.d = matrix_of("D", *d_layout, d);
     p.bias = bias_of(*descriptor, *d_layout, p.m);
-    if ((p.epilogue & kBias) != 0 && bytes_of(p.bias.type) == 0)
+    if ((p.epilogue & kBias) != 0 && !is_of_products(p.bias.type))
       return refuse(session, kCall,
                     "a bias of type " + std::to_string(static_cast<int>(p.bias.type)));
     const auto mode = static_cast<PointerMode>(descriptor->pointer_mode);

@@ -22,6 +22,8 @@ double decoded(Type type, const std::byte* at) {
       return static_cast<double>(as(float{}));
     case Type::kF16:
       return static_cast<double>(f16_to_float(as(uint16_t{})));
+    case Type::kI32:
+      return as(int32_t{});
     case Type::kBf16:
       return static_cast<double>(bf16_to_float(as(uint16_t{})));
   }
@@ -37,6 +39,8 @@ void encode_to(Type type, double value, std::byte* at) {
       return put(static_cast<float>(value));
     case Type::kF16:
       return put(static_cast<uint16_t>(encode(Format::kF16, value, Rounding::kNearestEven)));
+    case Type::kI32:
+      return put(static_cast<int32_t>(value));
     case Type::kBf16:
       return put(static_cast<uint16_t>(encode(Format::kBf16, value, Rounding::kNearestEven)));
   }
@@ -77,6 +81,8 @@ Lines lines_of(Session& session, const Matrix& matrix, uint64_t batch) {
                                                     text_of(matrix, batch), address, step)};
   Location location;
   const Status status = session.memory.locate(begin, bytes, location);
+  if (status == kSuccess && location.allocation == nullptr && matrix.may_be_of_host)
+    return {const_cast<std::byte*>(begin), nullptr, 0, "the host's memory"};
   if (status != kSuccess || location.allocation == nullptr)
     throw BlasFault{kIllegalAddress,
                     fmt::format("{} takes {} bytes at 0x{:x}, which are not inside one allocation "

@@ -13,6 +13,18 @@ struct BlasFault {  // thrown
   std::string message;
 };
 
+// f(), which may throw one: it is recorded, and no call works from then on.
+template <class F>
+Status with_faults(Session& session, const char* call, F&& f) {
+  try {
+    f();
+    return kSuccess;
+  } catch (const BlasFault& fault) {
+    session.recorder.refused(call, fault.status, fault.message, false);
+    return session.sticky = fault.status;
+  }
+}
+
 // The elements of batch `batch`, column by column.
 std::vector<double> read(Session& session, const Matrix& matrix, uint64_t batch);
 void write(Session& session, const Matrix& matrix, uint64_t batch,

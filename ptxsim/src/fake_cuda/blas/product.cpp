@@ -63,18 +63,14 @@ void note_ranges(Session& session, const char* call, const Product& p, bool read
 }
 
 Status run(Session& session, const char* call, Product p) {
-  try {
+  return with_faults(session, call, [&] {
     for (Matrix* matrix : {&p.a, &p.b, &p.c, &p.d})
       if (matrix->is_array) read_addresses(session, *matrix, p.batches);
     const double alpha = read_scale(session, p.alpha, p.scale, "alpha");
     const double beta = read_scale(session, p.beta, p.scale, "beta");
     note_ranges(session, call, p, beta != 0);
     for (uint64_t batch = 0; batch < p.batches; ++batch) run_batch(session, p, alpha, beta, batch);
-    return kSuccess;
-  } catch (const BlasFault& fault) {
-    session.recorder.refused(call, fault.status, fault.message, false);
-    return session.sticky = fault.status;
-  }
+  });
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ struct Matrix {
   // the product is done: into `begins`.
   bool is_array = false;
   std::vector<const void*> begins = {};
+  bool may_be_of_host = false;  // of cuBLASXt: memory that no kernel sees will do
 };
 
 struct Scale {  // alpha, beta

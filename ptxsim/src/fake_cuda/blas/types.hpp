@@ -19,13 +19,15 @@ enum BlasStatus : int {  // cublasStatus_t
   kBlasNotSupported = 15,
 };
 
-enum class Type : int { kF32 = 0, kF64 = 1, kF16 = 2, kBf16 = 14 };  // cudaDataType
+// cudaDataType
+enum class Type : int { kF32 = 0, kF64 = 1, kF16 = 2, kI32 = 10, kBf16 = 14 };
 // 0: no type that is modelled.
 inline uint32_t bytes_of(Type type) {
   switch (type) {
     case Type::kF64:
       return 8;
     case Type::kF32:
+    case Type::kI32:
       return 4;
     case Type::kF16:
     case Type::kBf16:
@@ -33,6 +35,8 @@ inline uint32_t bytes_of(Type type) {
   }
   return 0;
 }
+
+inline bool is_of_products(Type type) { return bytes_of(type) != 0 && type != Type::kI32; }
 
 enum Transpose : int { kPlain, kTransposed, kConjugated };  // cublasOperation_t
 enum PointerMode : int { kOfHost, kOfDevice };              // cublasPointerMode_t

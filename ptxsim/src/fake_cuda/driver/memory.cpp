@@ -30,8 +30,9 @@ PTXSIM_CUDA_API int cuMemAlloc(void** address, size_t bytes) {
   return as_runtime([&] { return cudaMalloc(address, bytes); });
 }
 PTXSIM_CUDA_ALIAS(cuMemAlloc, _v2);
-PTXSIM_CUDA_API int cuMemAllocAsync(void** address, size_t bytes, void*) {
-  return cuMemAlloc(address, bytes);
+PTXSIM_CUDA_API int cuMemAllocAsync(void** address, size_t bytes, void* stream) {
+  if (bytes == 0) return kInvalidValue;
+  return as_runtime([&] { return cudaMallocAsync(address, bytes, stream); });
 }
 PTXSIM_CUDA_API int cuMemAllocManaged(void** address, size_t bytes, unsigned flags) {
   return as_runtime([&] { return cudaMallocManaged(address, bytes, flags); });
@@ -58,7 +59,9 @@ PTXSIM_CUDA_API int cuMemFree(uint64_t address) {
   return as_runtime([&] { return cudaFree(pointer_of(address)); });
 }
 PTXSIM_CUDA_ALIAS(cuMemFree, _v2);
-PTXSIM_CUDA_API int cuMemFreeAsync(uint64_t address, void*) { return cuMemFree(address); }
+PTXSIM_CUDA_API int cuMemFreeAsync(uint64_t address, void* stream) {
+  return as_runtime([&] { return cudaFreeAsync(pointer_of(address), stream); });
+}
 PTXSIM_CUDA_API int cuMemFreeHost(void* pointer) {
   return as_runtime([&] { return cudaFreeHost(pointer); });
 }
@@ -153,12 +156,12 @@ Status pointer_attribute(const Location& location, int attribute, void* data) {
     case kContext:
       return give<void*>(data, nullptr);
     case kMemoryType:
-      return give<uint32_t>(data,
-                            a.host == nullptr || is_managed(a.home) ? kDeviceMemory : kHostMemory);
+      return give<uint32_t>(
+          data, !is_seen_by_host(a) || is_managed(a.home) ? kDeviceMemory : kHostMemory);
     case kDevicePointer:
       return give<uint64_t>(data, a.address + location.offset);
     case kHostPointer:
-      return a.host == nullptr ? kInvalidValue : give<void*>(data, a.host + location.offset);
+      return is_seen_by_host(a) ? give<void*>(data, a.host + location.offset) : kInvalidValue;
     case kIsManaged:
       return give<uint32_t>(data, is_managed(a.home) ? 1 : 0);
     case kDeviceOrdinal:

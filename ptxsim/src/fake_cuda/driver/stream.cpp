@@ -17,7 +17,9 @@ PTXSIM_CUDA_ALIAS(cuStreamDestroy, _v2);
 PTXSIM_CUDA_API int cuStreamSynchronize(void* stream) {
   return as_runtime([&] { return cudaStreamSynchronize(stream); });
 }
-PTXSIM_CUDA_API int cuStreamQuery(void* stream) { return cuStreamSynchronize(stream); }
+PTXSIM_CUDA_API int cuStreamQuery(void* stream) {
+  return as_runtime([&] { return cudaStreamQuery(stream); });
+}
 PTXSIM_CUDA_API int cuStreamWaitEvent(void* stream, void* event, unsigned flags) {
   return as_runtime([&] { return cudaStreamWaitEvent(stream, event, flags); });
 }
@@ -44,7 +46,9 @@ PTXSIM_CUDA_API int cuEventRecord(void* event, void* stream) {
 PTXSIM_CUDA_API int cuEventSynchronize(void* event) {
   return as_runtime([&] { return cudaEventSynchronize(event); });
 }
-PTXSIM_CUDA_API int cuEventQuery(void* event) { return cuEventSynchronize(event); }
+PTXSIM_CUDA_API int cuEventQuery(void* event) {
+  return as_runtime([&] { return cudaEventQuery(event); });
+}
 PTXSIM_CUDA_API int cuEventElapsedTime(float* milliseconds, void* start, void* end) {
   return as_runtime([&] { return cudaEventElapsedTime(milliseconds, start, end); });
 }

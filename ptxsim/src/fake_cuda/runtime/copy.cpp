@@ -11,8 +11,10 @@ enum Direction : int { kHostToHost, kHostToDevice, kDeviceToHost, kDeviceToDevic
 
 bool is_of_device(const Session& session, const void* pointer, uint64_t bytes, bool& valid) {
   Location location;
+  // What a graph will have allocated when the copy is done.
+  if (session.memory.find_promised(pointer, bytes) != nullptr) return valid = true;
   valid = session.memory.locate(pointer, bytes, location) == kSuccess;
-  return location.allocation != nullptr && location.allocation->host == nullptr;
+  return location.allocation != nullptr && !is_seen_by_host(*location.allocation);
 }
 
 Status check_direction(const Session& session, const void* to, const void* from, size_t bytes,
@@ -79,7 +81,13 @@ Status make_copy(Session& session, const abi::Copy3D& p, NodeWork& work) {
   work.operation = [&session, p, bytes] {
     return for_rows(p, [&](char* to, const char* from) {
       session.touched("cudaMemcpyAsync", to, from, bytes);
-      return session.memory.copy(to, from, bytes);
+      const Status copied = session.memory.copy(to, from, bytes);
+      if (copied != kSuccess)
+        session.recorder.refused("cudaMemcpy", copied,
+                                 std::to_string(bytes) +
+                                     " bytes that are not allocated any more, "
+                                     "or not yet");
+      return copied;
     });
   };
   return kSuccess;

@@ -57,6 +57,8 @@ Status fill_properties(const DeviceModel& device, abi::DeviceProperties& p) {
   p.reserved_shared_bytes_per_block = static_cast<size_t>(value_of(111));
   p.host_register = value_of(99);
   p.memory_pools = value_of(115);
+  p.memory_pool_handle_types = static_cast<uint32_t>(value_of(119));
+  p.ipc_events = value_of(125);
   p.cluster_launch = value_of(120);
   p.unified_function_pointers = value_of(129);
   p.numa_id = value_of(131);

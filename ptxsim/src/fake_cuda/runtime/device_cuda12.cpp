@@ -62,6 +62,8 @@ PTXSIM_CUDA_API int cudaGetDeviceProperties_v2(abi::DevicePropertiesOfCuda12* pr
     p.reserved_shared_bytes_per_block = now.reserved_shared_bytes_per_block;
     p.host_register = now.host_register;
     p.memory_pools = now.memory_pools;
+    p.memory_pool_handle_types = now.memory_pool_handle_types;
+    p.ipc_events = now.ipc_events;
     p.cluster_launch = now.cluster_launch;
     p.unified_function_pointers = now.unified_function_pointers;
     return kSuccess;

@@ -62,20 +62,20 @@ Status make_memset(Session& session, const abi::MemsetParameters& p, NodeWork& w
   return kSuccess;
 }
 
-// CUDA 13.0, driver_types.h, "cudaGraphNodeTypeConditional": such a graph cannot be used in a child
-// node.
 Status make_child(Session& session, void* graph, NodeWork& work) {
   const Graph* found = session.streams.find_graph(graph);
-  if (found == nullptr || has_conditional(*found)) return kInvalidValue;
+  if (found == nullptr || has_uncopied_nodes(*found)) return kInvalidValue;
   Graph copy = *found;
   const Status status = copy.sort();
   work = {NodeType::kGraph, [copy] { return copy.run(); }, nullptr, nullptr};
   return status;
 }
 
-bool has_conditional(const Graph& graph) {
-  return std::ranges::any_of(
-      graph.nodes, [](const GraphNode& node) { return node.work.type == NodeType::kConditional; });
+// CUDA 13.0: driver_types.h, "cudaGraphNodeTypeConditional"; cudaGraphAddMemAllocNode.
+bool has_uncopied_nodes(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [](const GraphNode& node) {
+    return node.work.type == NodeType::kConditional || is_of_memory(node.work.type);
+  });
 }
 
 }  // namespace ptxsim::cuda::runtime

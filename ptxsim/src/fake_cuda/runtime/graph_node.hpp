@@ -21,7 +21,19 @@ Status make_child(Session& session, void* graph, NodeWork& work);
 // An IF, WHILE or SWITCH node with empty bodies, which it adds to the session's graphs.
 Status make_conditional(Session& session, abi::ConditionalParameters& p, NodeWork& work);
 
-bool has_conditional(const Graph& graph);
+// Nodes that allocate and free memory. An allocation has its address from here on, in `p`.
+Status make_allocation(Session& session, abi::AllocationParameters& p, NodeWork& work);
+Status make_free(Session& session, const abi::FreeParameters& p, NodeWork& work);
+// What an instance allocates and does not free must not be there when it is launched, or is freed
+// then.
+void prepare_memory(Session& session, Graph& instance);
+// A graph with nodes that allocate or free is instantiated once at a time (CUDA 13.0,
+// cudaGraphAddMemAllocNode).
+bool has_other_instance(Session& session, const Graph& graph);
+
+// Neither a clone nor a child node may have it: it has conditional nodes, or such as allocate or
+// free.
+bool has_uncopied_nodes(const Graph& graph);
 
 // Appends the numbers of nodes that must all be of `graph`.
 inline Status numbers_of(Session& session, const Graph& graph, void* const* nodes, size_t count,

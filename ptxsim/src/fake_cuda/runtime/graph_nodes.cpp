@@ -31,7 +31,7 @@ PTXSIM_CUDA_API int cudaGraphCreate(void** graph, unsigned) {
 PTXSIM_CUDA_API int cudaGraphClone(void** clone, void* graph) {
   return call([&](Session& session) {
     const Graph* found = session.streams.find_graph(graph);
-    if (found == nullptr || has_conditional(*found)) return kInvalidValue;
+    if (found == nullptr || has_uncopied_nodes(*found)) return kInvalidValue;
     *clone = session.streams.add_graph(*found);
     return kSuccess;
   });

@@ -69,6 +69,10 @@ Status make_any(Session& session, const char* function, abi::NodeParameters& p, 
       return make_child(session, p.child.graph, work);
     case NodeType::kEmpty:
       return kSuccess;
+    case NodeType::kMemoryAllocation:
+      return make_allocation(session, p.allocation, work);
+    case NodeType::kMemoryFree:
+      return make_free(session, p.free, work);
     case NodeType::kConditional:
       return make_conditional(session, p.conditional, work);
   }
@@ -80,6 +84,7 @@ int set_any(const char* function, void* executable, void* node, abi::NodeParamet
   const auto type = static_cast<NodeType>(p->type);
   return with_node(executable, node, type, [&](Session& session, GraphNode& found) {
     if (type == NodeType::kConditional) return refuse_type(session, function, p->type);
+    if (is_of_memory(type)) return kInvalidValue;  // an address stays as it is
     return make_any(session, function, *p, found.work);
   });
 }
@@ -168,6 +173,8 @@ PTXSIM_CUDA_API int cudaGraphExecUpdate(void* executable, void* graph, UpdateRes
     const Graph* theirs = session.streams.find_graph(graph);
     if (ours == nullptr || theirs == nullptr) return kInvalidValue;
     Graph sorted = *theirs;
+    sorted.frees_at_launch = ours->frees_at_launch;
+    prepare_memory(session, sorted);
     const bool taken = sorted.instantiate() == kSuccess && take_work(*ours, sorted);
     if (result != nullptr) *result = {taken ? kUpdated : kTopologyChanged, nullptr, nullptr};
     return taken ? kSuccess : kGraphExecUpdateFailure;

@@ -50,7 +50,8 @@ Status copy_rows(Session& session, void* to, size_t to_pitch, const void* from, 
 Status fill(Session& session, void* to, int value, size_t bytes, void* stream) {
   if (bytes == 0) return kSuccess;
   Location location;
-  if (session.memory.locate(to, bytes, location) != kSuccess || location.allocation == nullptr)
+  if (session.memory.find_promised(to, bytes) == nullptr &&
+      (session.memory.locate(to, bytes, location) != kSuccess || location.allocation == nullptr))
     return kInvalidValue;
   const auto fill_it = [&session, to, value, bytes] {
     const auto byte = static_cast<unsigned char>(value);
@@ -82,14 +83,6 @@ PTXSIM_CUDA_API int cudaMallocHost(void** pointer, size_t bytes) {
 PTXSIM_CUDA_API int cudaHostAlloc(void** pointer, size_t bytes, unsigned) {
   return allocate(Home::kPinned, pointer, bytes);
 }
-PTXSIM_CUDA_API int cudaMallocAsync(void** pointer, size_t bytes, void*) {
-  return allocate(Home::kDevice, pointer, bytes);
-}
-PTXSIM_CUDA_ALIAS(cudaMallocAsync, _ptsz);
-PTXSIM_CUDA_API int cudaMallocFromPoolAsync(void** pointer, size_t bytes, void*, void*) {
-  return allocate(Home::kDevice, pointer, bytes);
-}
-PTXSIM_CUDA_ALIAS(cudaMallocFromPoolAsync, _ptsz);
 
 PTXSIM_CUDA_API int cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
   *pitch = (width + 511) / 512 * 512;
@@ -98,14 +91,13 @@ PTXSIM_CUDA_API int cudaMallocPitch(void** pointer, size_t* pitch, size_t width,
 
 PTXSIM_CUDA_API int cudaFree(void* pointer) {
   return call([&](Session& session) {
-    session.streams.synchronize_host();
+    if (const Status status = session.streams.synchronize_host(); status != kSuccess) return status;
     return session.memory.release(reinterpret_cast<uint64_t>(pointer), false);
   });
 }
-PTXSIM_CUDA_API int cudaFreeAsync(void* pointer, void*) { return cudaFree(pointer); }
-PTXSIM_CUDA_ALIAS(cudaFreeAsync, _ptsz);
 PTXSIM_CUDA_API int cudaFreeHost(void* pointer) {
   return call([&](Session& session) {
+    if (const Status status = session.streams.finish_waiting(); status != kSuccess) return status;
     return session.memory.release(reinterpret_cast<uint64_t>(pointer), true);
   });
 }
@@ -248,9 +240,9 @@ PTXSIM_CUDA_API int cudaPointerGetAttributes(abi::PointerAttributes* attributes,
       return kSuccess;
     }
     const Allocation& a = *location.allocation;
-    const Type type = a.host == nullptr ? kDevice : is_managed(a.home) ? kManaged : kHost;
+    const Type type = !is_seen_by_host(a) ? kDevice : is_managed(a.home) ? kManaged : kHost;
     *attributes = {type, 0, reinterpret_cast<void*>(a.address + location.offset),
-                   a.host == nullptr ? nullptr : a.host + location.offset};
+                   is_seen_by_host(a) ? a.host + location.offset : nullptr};
     return kSuccess;
   });
 }

@@ -1,4 +1,4 @@
-// Streams and events. All work is done when it is issued: nothing is ever waited for.
+// Streams and events. All work is done when it is issued, but for what waits for the host.
 #include <cstring>
 
 #include "fake_cuda/runtime/call.hpp"
@@ -20,6 +20,16 @@ int with_stream(void* handle, F&& f) {
     Stream* stream = session.streams.find(handle);
     return stream == nullptr ? kInvalidHandle : f(*stream);
   });
+}
+
+// cudaErrorNotReady is no error, and not remembered as one.
+template <class F>
+int query(F&& f) {
+  const Status status = guarded_unless_sticky([&](Session& session) {
+    const Status tried = session.streams.try_waiting();
+    return tried == kSuccess ? f(session) : tried;
+  });
+  return status == kNotReady ? status : remember(status);
 }
 
 int create_event(void** event, unsigned flags) {
@@ -47,7 +57,7 @@ PTXSIM_CUDA_API int cudaStreamSynchronize(void* stream) {
 }
 PTXSIM_CUDA_ALIAS(cudaStreamSynchronize, _ptsz);
 PTXSIM_CUDA_API int cudaStreamQuery(void* stream) {
-  return call([&](Session& session) { return session.streams.synchronize(stream); });
+  return query([&](Session& session) { return session.streams.synchronize(stream); });
 }
 PTXSIM_CUDA_ALIAS(cudaStreamQuery, _ptsz);
 PTXSIM_CUDA_API int cudaStreamWaitEvent(void* stream, void* event, unsigned) {
@@ -131,7 +141,9 @@ PTXSIM_CUDA_ALIAS(cudaEventRecordWithFlags, _ptsz);
 PTXSIM_CUDA_API int cudaEventSynchronize(void* event) {
   return call([&](Session& session) { return session.streams.synchronize_event(event); });
 }
-PTXSIM_CUDA_API int cudaEventQuery(void* event) { return cudaEventSynchronize(event); }
+PTXSIM_CUDA_API int cudaEventQuery(void* event) {
+  return query([&](Session& session) { return session.streams.synchronize_event(event); });
+}
 
 // Time of the host, between the two calls of cudaEventRecord: how long the interpreter took, not a
 // GPU.

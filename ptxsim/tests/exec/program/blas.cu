@@ -13,6 +13,8 @@
 #include <cstring>
 #include <vector>
 
+#include "blas_factors.hpp"
+
 namespace {
 
 int failed = 0;
@@ -467,6 +469,10 @@ int main(int argc, char** argv) {
     captured();
   else if (std::strcmp(part, "lt") == 0)
     lt();
+  else if (std::strcmp(part, "factors") == 0)
+    failed += factors();
+  else if (std::strcmp(part, "products_of_host") == 0)
+    failed += products_of_host();
   else
     wrong(part);
   return failed == 0 ? 0 : 3;
