@@ -52,7 +52,7 @@ class LaneRows {
     } else if (params.a_aligned && (chunk + 1) * kChunkK16 <= params.k16) {
 #pragma unroll
       for (int group = 0; group < kCfg.groups; ++group)
-        raw_[group][word] = reinterpret_cast<const Word*>(rows_[group])[at];
+        raw_[group][word] = *reinterpret_cast<const Word*>(rows_[group] + at * kWordBytes);
     } else {
 #pragma unroll
       for (int group = 0; group < kCfg.groups; ++group)

@@ -17,11 +17,11 @@ struct ClocksOfWeight {
   int64_t rows;
   double as_they_lie, prepared;
 };
-constexpr ClocksOfWeight kClocks[] = {{8, 0.120, 0.091},
-                                      {16, 0.134, 0.104},
-                                      {32, 0.162, 0.134},
-                                      {64, 0.245, 0.150},
-                                      {128, 0.265, 0.233}};
+constexpr ClocksOfWeight kClocks[] = {{8, 0.117, 0.060},
+                                      {16, 0.131, 0.063},
+                                      {32, 0.157, 0.091},
+                                      {64, 0.182, 0.138},
+                                      {128, 0.259, 0.213}};
 constexpr double kManyRows = 0.87;  // of what 128 rows take, where there are many times 128
 
 double clocks_of_weight(int64_t rows, bool prepared) {
