@@ -110,8 +110,9 @@ void Recorder::join_warpgroup(uint32_t op) {
                          "tensor cores", Sequence::kPipelined);
   const auto macs =
       static_cast<double>(cluster_.machine.stats().mma_multiply_adds - flight.macs_before);
+  const StatementCost& cost = costs_[flight.statement];
   const Demand needs[] = {
-      {Server::kTensor, flight.cta, macs * costs_[flight.statement].operand_bits / 16},
+      {Server::kTensor, flight.cta, macs * cost.operand_bits / 16 * cost.columns_missing},
       {Server::kShared, flight.cta, flight.shared_read}};
   mma.piece = work().add(
       {.actor = *group.actor, .what = "wgmma", .stage = flight.stage, .delay = Delay::kMma}, needs,

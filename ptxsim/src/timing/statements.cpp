@@ -38,12 +38,12 @@ double macs_of_shape(const Statement& s) {
 }
 
 // How many times fewer than 64 columns a wgmma has whose A lies in shared memory; else 1.
-double columns_missing(const Statement& s, TensorWork work) {
-  unsigned m = 0, n = 0, k = 0;
-  const bool is_wgmma = work == TensorWork::kWgmma && s.operands.size() > 1 &&
-                        s.operands[1].kind == Operand::Kind::kRegister;
+double columns_missing(const Statement& s) {
+  const bool reads_a = s.root == "wgmma" && s.operands.size() > 1 &&
+                       s.operands[1].kind == Operand::Kind::kRegister;
   for (const std::string& modifier : s.modifiers) {
-    if (is_wgmma && std::sscanf(modifier.c_str(), "m%un%uk%u", &m, &n, &k) == 3)
+    unsigned m = 0, n = 0, k = 0;
+    if (reads_a && std::sscanf(modifier.c_str(), "m%un%uk%u", &m, &n, &k) == 3)
       return std::max(1.0, 64.0 / n);
   }
   return 1;
@@ -124,7 +124,7 @@ std::shared_ptr<const StatementCosts> costs_of(const Program& program,
     cost.is_sparse = has(s, {"sp"});
     cost.is_weight_stationary = has(s, {"ws"});
     cost.operand_bits = operand_bits(s);
-    cost.columns_missing = columns_missing(s, traits.tensor_work);
+    cost.columns_missing = columns_missing(s);
     const bool stores_half = has(s, {"sp", "sp::ordered_metadata"});
     cost.warp_macs = macs_of_shape(s) / (stores_half ? 2 : 1);
     costs.of.push_back(cost);

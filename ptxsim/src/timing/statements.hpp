@@ -24,9 +24,9 @@ struct StatementCost {
   bool is_sparse = false;             // .sp: B has twice the bytes of what it meets
   bool is_weight_stationary = false;  // tcgen05.mma.ws: D may have fewer rows than lanes
   double operand_bits = 16;           // of an MMA; 32: TF32
-  // wgmma with A in shared memory: 64 x 16 halves of it take 32 clk, what 64 columns take to
-  // multiply; with fewer columns it goes no faster (h200_wgmma_2026_11_29.json).
-  double columns_missing = 1;  // to 64: how many times what its products need a wgmma takes
+  // wgmma with A in shared memory goes no faster with fewer than 64 columns, which take 32 clk: how
+  // many times what its products need it takes (measured/h200_wgmma_2026_11_29.json).
+  double columns_missing = 1;
   double warp_macs = 0;               // of mma and wmma: of a warp, elements that A stores
 };
 

@@ -174,8 +174,8 @@ TEST(Recorder, LanesThatIssueOneStoreOfABoxAreOne) {
   EXPECT_EQ(l2_bytes("16"), 32 * 16);
 }
 
-// One step of f16: 64 x 8 x 16 products of what A stores, 2048 bytes of A, and 32 bytes of each row
-// of B, 64 beside a sparse A.
+// One step of f16: 64 x 8 x 16 products of what A stores, which take as long as those of 64 columns
+// where A lies in shared memory, 2048 bytes of A, and 32 bytes of each row of B, 64 beside a sparse A.
 TEST(Recorder, ASparseMmaReadsTwiceAsMuchOfB) {
   const auto demands = [](const std::string& mma) {
     auto work = recorded(kernel(R"(
@@ -200,8 +200,12 @@ TEST(Recorder, ASparseMmaReadsTwiceAsMuchOfB) {
   const auto sparse = demands(
       "  wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%r1, %r3, %r4, %r5}, %rd2, %rd2, "
       "%r2, 0, 0, 1, 1, 0, 0;");
-  EXPECT_EQ(dense.at(Server::kTensor), 64 * 8 * 16);
-  EXPECT_EQ(sparse.at(Server::kTensor), 64 * 8 * 16);
+  const auto of_registers = demands(
+      "  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r1, %r3, %r4, %r5}, {%r2, %r2, %r2, "
+      "%r2}, %rd2, 0, 1, 1, 0;");
+  EXPECT_EQ(dense.at(Server::kTensor), 64 * 64 * 16);
+  EXPECT_EQ(sparse.at(Server::kTensor), 64 * 64 * 16);
+  EXPECT_EQ(of_registers.at(Server::kTensor), 64 * 8 * 16);
   EXPECT_EQ(dense.at(Server::kShared), 2048 + 8 * 32);
   EXPECT_EQ(sparse.at(Server::kShared), 2048 + 8 * 64);
 }
