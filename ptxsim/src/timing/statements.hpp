@@ -27,7 +27,7 @@ struct StatementCost {
   // wgmma with A in shared memory goes no faster with fewer than 64 columns, which take 32 clk: how
   // many times what its products need it takes (measured/h200_wgmma_2026_11_29.json).
   double columns_missing = 1;
-  double warp_macs = 0;               // of mma and wmma: of a warp, elements that A stores
+  double warp_macs = 0;  // of mma and wmma: of a warp, elements that A stores
 };
 
 // By Insn::statement.

@@ -175,7 +175,8 @@ TEST(Recorder, LanesThatIssueOneStoreOfABoxAreOne) {
 }
 
 // One step of f16: 64 x 8 x 16 products of what A stores, which take as long as those of 64 columns
-// where A lies in shared memory, 2048 bytes of A, and 32 bytes of each row of B, 64 beside a sparse A.
+// where A lies in shared memory, 2048 bytes of A, and 32 bytes of each row of B, 64 beside a sparse
+// A.
 TEST(Recorder, ASparseMmaReadsTwiceAsMuchOfB) {
   const auto demands = [](const std::string& mma) {
     auto work = recorded(kernel(R"(

@@ -1,5 +1,5 @@
-// Rings of stages at numbers of chunks of k from fewer than there are stages on, in every schedule of
-// warps.
+// Rings of stages at numbers of chunks of k from fewer than there are stages on, by schedules that
+// put off what they can and by random ones.
 #include "kernels/sm80/simulated_run.hpp"
 #include "reference/dual_gemm.hpp"
 

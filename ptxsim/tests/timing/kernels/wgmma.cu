@@ -13,7 +13,7 @@ __device__ void end() {
   asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" ::: "memory");
 }
 
-// Where a register gets its number or is read, no wgmma is under way: or ptxas would wait behind each.
+// Where a register gets its number or is read no wgmma is under way: or ptxas waits behind each.
 template <int kRegisters>
 __device__ void settle(float (&d)[kRegisters]) {
 #pragma unroll

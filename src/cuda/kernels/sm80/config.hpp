@@ -70,8 +70,8 @@ DUALGEMM_HOST_DEVICE constexpr int min_ctas_of(const Config& config) {
   return ctas > 0 ? ctas : 1;
 }
 
-// Whether an A whose rows and k suit whole chunks (Params::a_plain) has a loop over k of its own. It
-// is a third of the time to compile and would be of all kernels.
+// Whether an A whose rows and k suit whole chunks (Params::a_plain) has a loop over k of its own,
+// which takes a third more time to compile.
 DUALGEMM_HOST_DEVICE constexpr bool has_plain_loop(const Config& config) { return config.prepared; }
 
 // A warp's stage of weights as they lie, and the CTA's of rows of A.
@@ -81,7 +81,7 @@ DUALGEMM_HOST_DEVICE constexpr int weights_bytes_of(const Config& config) {
 DUALGEMM_HOST_DEVICE constexpr int rows_bytes_of(const Config& config) {
   return tile_m_of(config) * kRowBytes;
 }
-// Stages of a warp's weights. Of few rows two: with three or four (4096, 7168) took 4 to 7 % longer
+// Stages of a warp's weights. Tiles with few rows have two: with three or four (4096, 7168) took 4 to 7 % longer
 // (H200, M = 1, 8, 16), as a warp that asks for copies stops while many are on their way.
 DUALGEMM_HOST_DEVICE constexpr int stages_of(const Config& config) {
   return is_wide(config) ? 3 : 2;

@@ -32,8 +32,8 @@ DUALGEMM_DEVICE uint32_t shift(Shifts, uint32_t word) {
 
 // Two scales, in bits 0 to 7 and 16 to 23, ready for the multiplication, one in each half. Their
 // signs count for nothing, NaN is kept. E4M3 without its sign, 7 bits further left, is fp16 times
-// 2^-8, 4 bits further bf16 times 2^-120, subnormals included; NaN, 0x7F, is the one whose successor
-// has bit 7.
+// 2^-8, 4 bits further bf16 times 2^-120, subnormals included; NaN, 0x7F, is the one whose
+// successor has bit 7.
 template <bool kBf16>
 DUALGEMM_DEVICE uint32_t expand_scales(uint32_t scales) {
   const uint32_t two = scales & 0x007F007Fu;

@@ -1,11 +1,11 @@
 // The dual GEMM for any GPU of compute capability 8.0 or later: mma.sync on weights that each warp
-// decodes in registers, from a ring in shared memory that cp.async fills. With few rows warps divide
-// k and read their parts of A themselves; with many they stand side by side and share them.
+// decodes in registers, from a ring in shared memory that cp.async fills. With few rows warps
+// divide k and read their parts of A themselves; with many they stand side by side and share them.
 //
 // The sums of warps that divide k are added in the order of k, each by the warp that finishes it;
-// those of CTAs that divide k by a launch of their own. Into how many parts k is divided decides the
-// bits of an element of D, by whichever of the two: neither the other rows, nor the rest of the
-// tile, nor the pass, nor whether weights are prepared.
+// those of CTAs that divide k by a launch of their own. Into how many parts k is divided, by
+// whichever of the two, decides the bits of an element of D: neither the other rows, nor the rest
+// of the tile, nor the pass, nor whether weights are prepared.
 #pragma once
 
 #include <cstdint>

@@ -80,8 +80,8 @@ DUALGEMM_DEVICE void finish_one(const Params& params, const Place& place, uint32
   }
 }
 
-// Items first .. first + count - 1 of a warp, or where warps divide k those in steps of `warps` from
-// the warp's number along k on.
+// Items first .. first + count - 1 of a warp, or where warps divide k those in steps of `warps`
+// from the warp's number along k on.
 template <Pass kPass>
 DUALGEMM_DEVICE void finish(const Params& params, const Place& place,
                             float (*items)[kItemFloats][32], uint32_t first, uint32_t count,

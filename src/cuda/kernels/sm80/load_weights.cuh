@@ -1,5 +1,5 @@
-// A warp's weights of a chunk along k, from memory to a stage of its own, and from there, decoded, to
-// registers.
+// A warp's weights of a chunk along k, from memory to a stage of its own, and from there, decoded,
+// to registers.
 //
 // Lane 4r + q needs the 16-block q of row r of each unit's two halves: 8 rows of Gate and the same
 // of Up, or rows r and r + 8 of one matrix. In a stage stand 512 bytes of codes a unit and
@@ -139,8 +139,8 @@ class WeightRing {
   }
 
   uint32_t first_;
-  // Of prepared weights: what this lane copies next of the first unit, and how far behind it the
-  // scales begin that it copies, if there are so many.
+  // Where weights are prepared: what this lane copies next of the first unit, and how far behind it
+  // the scales begin that it copies, if there are so many.
   const uint8_t* codes_;
   uint32_t scales_ahead_;
 };

@@ -1,5 +1,5 @@
-// The loop over k of wide tiles: warps side by side multiply the same rows of A, from shared memory,
-// with weights of their own, which each decodes in registers.
+// The loop over k of wide tiles: warps side by side multiply the same rows of A, from shared
+// memory, with weights of their own, which each decodes in registers.
 //
 // A warp issues what is next, weights, rows and copies, while MMAs of what is at hand run, across
 // the ends of chunks: two warps a scheduler are all that registers allow. With a barrier of the CTA
@@ -17,8 +17,8 @@
 
 namespace dualgemm::cuda::sm80 {
 
-// Of the stages of rows, a phase for each chunk, and one before the first: all warps have read it, and filled the stage of the
-// second one after it. It goes on from tile to tile.
+// The barrier of the stages of rows has a phase for each chunk, and one before the first: all warps
+// have read it, and filled the stage of the second one after it. It goes on from tile to tile.
 struct RowsBarrier {
   ptx::Barrier& barrier;
   uint32_t parity = 0;  // of the phase that is waited for next

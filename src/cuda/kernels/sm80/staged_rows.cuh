@@ -1,7 +1,7 @@
 // Rows of A of wide tiles: each chunk goes through shared memory once, from where all warps read
-// it. 128 bytes a row, 16 bits a number, in the order of pairs that decoded codes have, in pieces of
-// 16 bytes. Piece p of row r stands at p ^ (r & 7): what 8 lanes read at a time then lies in
-// different banks.
+// it. A row has 128 bytes, 16 bits a number, in the order of pairs that decoded codes have, in
+// pieces of 16 bytes. Piece p of row r stands at p ^ (r & 7): what 8 lanes read at a time then lies
+// in different banks.
 #pragma once
 
 #include <cstdint>
@@ -45,8 +45,8 @@ class RowStager {
     __syncwarp();
   }
 
-  // Asks for this thread's part of a chunk, for store(): what lies at or after k is zero, or the last
-  // chunk once more, which is not multiplied.
+  // Asks for this thread's part of a chunk, for store(): what lies at or after k is zero, or the
+  // last chunk once more, which is not multiplied.
   DUALGEMM_DEVICE void load(const Params& params, uint32_t chunk) {
     if constexpr (kPlain) chunk = min(chunk, params.k16 / kChunkK16 - 1);
     const uint32_t own = threadIdx.x % kOfRow;
