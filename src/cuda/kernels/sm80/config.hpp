@@ -81,8 +81,9 @@ DUALGEMM_HOST_DEVICE constexpr int weights_bytes_of(const Config& config) {
 DUALGEMM_HOST_DEVICE constexpr int rows_bytes_of(const Config& config) {
   return tile_m_of(config) * kRowBytes;
 }
-// Stages of a warp's weights. Tiles with few rows have two: with three or four (4096, 7168) took 4 to 7 % longer
-// (H200, M = 1, 8, 16), as a warp that asks for copies stops while many are on their way.
+// Stages of a warp's weights. Tiles with few rows have two: with three or four (4096, 7168) took 4
+// to 7 % longer (H200, M = 1, 8, 16), as a warp that asks for copies stops while many are on the
+// way.
 DUALGEMM_HOST_DEVICE constexpr int stages_of(const Config& config) {
   return is_wide(config) ? 3 : 2;
 }

@@ -37,8 +37,8 @@ struct RowsBarrier {
   }
 };
 
-// Chunks begin .. end-1; the last one's phase is still to be waited for. matrix: of passes that multiply one of them. stages: rows of
-// A, then each warp's weights.
+// Chunks begin .. end-1; the last one's phase is still to be waited for. matrix: of passes that
+// multiply one of them. stages: rows of A, then each warp's weights.
 template <Config kCfg, bool kPlain>
 DUALGEMM_DEVICE void multiply_wide(const Params& params, const Place& place,
                                    const OperandView& matrix, RowTable& table, uint8_t* stages,
