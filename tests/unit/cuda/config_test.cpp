@@ -75,7 +75,7 @@ TEST(CudaConfig, EveryCompiledKernelCanBeAskedFor) {
             "cuda_sm90a_fused_skinny_c128_t8x32x256_s1_f16");
   EXPECT_EQ(config("tile_n=8,kernel=skinny,ctas=9", {.m = 3, .n = 4096, .k = 7168}),
             "cuda_sm90a_fused_skinny_c9_t8x8x256_s2_f16");
-  EXPECT_EQ(config("isa=sm80,tile_m=8", p), "cuda_sm80_fused_mma_w8_t8x32x64_s3_f16");
+  EXPECT_EQ(config("isa=sm80,tile_m=8", p), "cuda_sm80_fused_mma_w8_t8x32x64_s2_f16");
   EXPECT_EQ(config("isa=sm80,strategy=fused_sequential,tile_m=16", p),
             "cuda_sm80_fused_sequential_mma_w8_t16x32x64_s2_f16");
   EXPECT_EQ(config("isa=sm80,strategy=fused_epilogue", p),
@@ -114,8 +114,8 @@ TEST(CudaConfig, WhatIsNotCompiledIsRefusedWithWhatIs) {
             "no such kernel is compiled for this problem; there are wgmma_w1_t64x128x256_s4, "
             "wgmma_w1_t128x64x256_s4, wgmma_w1_t256x64x256_s4");
   EXPECT_EQ(status("tile_m=24", p, 80).rule(),
-            "no such kernel is compiled for this problem; there are mma_w8_t8x32x64_s3, "
-            "mma_w8_t16x32x64_s2, mma_w8_t32x32x64_s3, mma_w4_t32x32x64_s3, "
+            "no such kernel is compiled for this problem; there are mma_w8_t8x32x64_s2, "
+            "mma_w8_t16x32x64_s2, mma_w8_t32x32x64_s2, mma_w4_t32x32x64_s2, "
             "mma_w1_t64x128x64_s3, mma_w2_t64x128x64_s3, mma_w3_t64x128x64_s3, "
             "mma_w4_t64x128x64_s3, mma_w5_t64x128x64_s3, mma_w6_t64x128x64_s3, "
             "mma_w8_t64x128x64_s3, mma_w10_t64x128x64_s3, mma_w12_t64x128x64_s3, "
@@ -126,7 +126,7 @@ TEST(CudaConfig, WhatIsNotCompiledIsRefusedWithWhatIs) {
             "mma_w16_t128x128x64_s3");
   EXPECT_EQ(status("tile_m=24,strategy=fused_epilogue", p, 80).rule(),
             "no such kernel is compiled for this problem; there are mma_w8_t16x64x64_s2, "
-            "mma_w4_t32x64x64_s3, mma_w1_t128x256x64_s3");
+            "mma_w4_t32x64x64_s2, mma_w1_t128x256x64_s3");
   EXPECT_EQ(status("tile_m=16,strategy=fused_sequential", p).rule(),
             "no such kernel is compiled for this problem; there are wgmma_w1_t64x64x256_s7, "
             "wgmma_w1_t128x64x256_s4");

@@ -52,7 +52,7 @@ TEST(Sm80Choice, CtasDivideKWhereTilesDoNotFillTheGpu) {
   EXPECT_EQ(splits({.m = 4096, .n = 14336, .k = 4096}), 1) << "3584 tiles";
   EXPECT_EQ(splits({.m = 64, .n = 128, .k = 64}), 1) << "one chunk of k";
   EXPECT_EQ(splits({.m = 64, .n = 128, .k = 4096, .l = 4, .grouping = Grouping::kMasked}), 1);
-  EXPECT_EQ(splits({.m = 64, .n = 4096, .k = 7168, .batch_invariant = true}), 1);
+  EXPECT_EQ(splits({.m = 64, .n = 4096, .k = 7168, .batch_invariant = true}), 4);
   // A chunk at least has each part, and the sums of all are no more than 128 MiB.
   for (const int64_t k : {64, 128, 448, 4096, 65536}) {
     for (const int64_t n : {16, 128, 1024, 14336, 65536}) {
@@ -73,7 +73,12 @@ TEST(Sm80Choice, OneOrderOfSumsForAllRowsAndOneLoopForAllPasses) {
     for (const int64_t m : {1, 8, 9, 17, 32, 33, 64, 65, 97, 4096}) {
       for (const int64_t n : {32, 4096, 14336}) {
         Problem p{.m = m, .n = n, .k = 4096, .batch_invariant = true};
-        EXPECT_EQ(sm80::choose_instance({p}, caps).config.warps_k, 4);
+        const sm80::Config& invariant = sm80::choose_instance({p}, caps).config;
+        EXPECT_EQ(invariant.warps_k * sm80::splits_for(invariant, p, caps), 4);
+        EXPECT_EQ(sm80::tile_m_of(invariant), m <= 32 || m * n > 4'000'000 ? 32
+                                              : m <= 64                    ? 64
+                                                                           : 128)
+            << m << " " << n;
         p.batch_invariant = false;
         const int warps_k = sm80::choose_instance({p}, caps).config.warps_k;
         for (const auto pass : {sm80::Pass::kSequential, sm80::Pass::kGate, sm80::Pass::kUp})

@@ -21,9 +21,9 @@ using core::ceil_div;
 
 constexpr int64_t kBlockCodeBytes = 8, kPieceBytes = 16;  // what is copied at a time
 
-// The order of sums that batch_invariant keeps: that of the tiles which any m can have.
-constexpr int kInvariantWarpsK = 4;
-constexpr int64_t kInvariantRows = 32;
+// Parts of k that batch_invariant keeps, and the rows of the tiles that any m can have, whose warps
+// divide k so.
+constexpr int64_t kInvariantParts = 4, kInvariantRows = 32;
 
 // Tiles of D of a size, if every batch or expert has the usual rows.
 int64_t usual_tiles(const Problem& problem, int64_t tile_m, int64_t tile_n) {
@@ -33,7 +33,6 @@ int64_t usual_tiles(const Problem& problem, int64_t tile_m, int64_t tile_n) {
 // By the measurements in docs/kernels/sm80.md: few rows are bound by reading and decoding, which
 // more warps an SM hide better, unless there are several CTAs for each; many share rows of A.
 int usual_warps_k(const Problem& problem, const DeviceCaps& caps) {
-  if (problem.batch_invariant) return kInvariantWarpsK;
   const int64_t rows = usual_rows(problem);
   if (rows > 32) return 1;
   const bool crowded = usual_tiles(problem, 32, 32) > 2 * std::max(caps.num_sms, 1);
@@ -57,6 +56,19 @@ int64_t partial_bytes(const Problem& problem, const Config& config, int64_t spli
 }
 // What is chosen unasked.
 constexpr int64_t kMaxPartialBytes = 128 << 20;
+
+// Whether CTAs can divide the k of an instance's tiles.
+bool can_divide_k(const Config& config, const Problem& problem) {
+  return is_wide(config) && config.pass == Pass::kFused && problem.grouping == Grouping::kNone;
+}
+
+// Whether an instance can have the sums of batch_invariant: its warps divide k into its parts, or
+// CTAs do, whose bits are the same.
+bool can_be_invariant(const Config& config, const Problem& problem) {
+  return config.warps_k == kInvariantParts ||
+         (can_divide_k(config, problem) &&
+          partial_bytes(problem, config, kInvariantParts) <= kMaxPartialBytes);
+}
 
 // The narrowest tiles of D; sequential and other passes have wider ones.
 constexpr int64_t kNarrowestCols = 32;
@@ -103,12 +115,13 @@ int64_t r1_bytes(const Problem& problem) {
 bool is_for(const Config& config, const InstanceRequest& request) {
   return config.a_type == a_type_of(request.problem.a.type) && config.pass == request.pass &&
          config.prepared == request.prepared &&
-         (!request.problem.batch_invariant || config.warps_k == kInvariantWarpsK);
+         (!request.problem.batch_invariant || can_be_invariant(config, request.problem));
 }
 
 bool divides_k_by(const Config& config, const Problem& problem, int64_t parts) {
+  if (problem.batch_invariant && parts != kInvariantParts) return false;
   if (parts == config.warps_k) return true;
-  return is_wide(config) && config.pass == Pass::kFused && problem.grouping == Grouping::kNone &&
+  return can_divide_k(config, problem) &&
          std::find(std::begin(kSplits), std::end(kSplits), parts) != std::end(kSplits);
 }
 
@@ -127,13 +140,14 @@ const Instance* find_instance(const InstanceRequest& request, const InstanceShap
 }
 
 // The lowest tile that holds all rows, or the highest, among those that have the warps along k
-// which were fastest on an H100 and an H200 (docs/kernels/sm80.md).
+// which were fastest on an H100 and an H200 (docs/lab/sm80.md), or the parts of batch_invariant.
 const Instance& choose_instance(const InstanceRequest& request, const DeviceCaps& caps) {
   const int64_t warps_k = usual_warps_k(request.problem, caps);
   const Instance* chosen = nullptr;
   for (const Instance& instance : instances(request.prepared)) {
     const Config& config = instance.config;
-    if (!is_for(config, request) || config.warps_k != warps_k) continue;
+    if (!is_for(config, request)) continue;
+    if (!request.problem.batch_invariant && config.warps_k != warps_k) continue;
     chosen = &instance;  // they stand in the order of rows
     if (usual_rows(request.problem) <= tile_m_of(config)) break;
   }
@@ -144,8 +158,8 @@ const Instance& choose_instance(const InstanceRequest& request, const DeviceCaps
 // that adds them, which costs that launch and what it reads. In us, fitted to an H200's times
 // (docs/kernels/sm80.md); what is compared are their ratios.
 int64_t splits_for(const Config& config, const Problem& problem, const DeviceCaps& caps) {
-  if (!is_wide(config) || config.pass != Pass::kFused || problem.grouping != Grouping::kNone)
-    return 1;
+  if (!can_divide_k(config, problem)) return 1;
+  if (problem.batch_invariant) return kInvariantParts;
   constexpr double kOutputs = 4.0, kSums = 3.0, kLaunch = 2.0, kBytes = 10.0e6;  // bytes a us
   const double chunk_us = tile_m_of(config) == 64 ? 1.0 : 1.5;
   const int64_t tiles = tiles_of(problem, config), chunks = ceil_div(problem.k, kChunkK);
