@@ -37,10 +37,10 @@ double macs_of_shape(const Statement& s) {
   return 0;
 }
 
-// How many times fewer than 64 columns a wgmma has whose A lies in shared memory; else 1.
+// How many times fewer than 64 columns a wgmma has whose A lies in shared memory, at a descriptor;
+// else 1. What has another meaning for other instructions is not asked of them.
 double columns_missing(const Statement& s) {
-  const bool reads_a =
-      s.root == "wgmma" && s.operands.size() > 1 && s.operands[1].kind == Operand::Kind::kRegister;
+  const bool reads_a = s.operands.size() > 1 && s.operands[1].kind == Operand::Kind::kRegister;
   for (const std::string& modifier : s.modifiers) {
     unsigned m = 0, n = 0, k = 0;
     if (reads_a && std::sscanf(modifier.c_str(), "m%un%uk%u", &m, &n, &k) == 3)
