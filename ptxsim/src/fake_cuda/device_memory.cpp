@@ -66,7 +66,7 @@ uint64_t DeviceMemory::next_address(uint64_t bytes) {
   return address;
 }
 
-Status DeviceMemory::add(Allocation allocation, const std::string& name,
+Status DeviceMemory::add(const Allocation& allocation, const std::string& name,
                          std::vector<std::byte> data, bool initialized) {
   ++changes_;
   global_.add(name, allocation.address, std::move(data), initialized, false);

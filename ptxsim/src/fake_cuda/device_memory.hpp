@@ -134,7 +134,7 @@ class DeviceMemory {
 
  private:
   Status place(Allocation& allocation);  // gives it its addresses
-  Status add(Allocation allocation, const std::string& name, std::vector<std::byte> data,
+  Status add(const Allocation& allocation, const std::string& name, std::vector<std::byte> data,
              bool initialized);
   uint64_t next_address(uint64_t bytes);
   void erase(std::map<uint64_t, Allocation>::iterator allocation);
