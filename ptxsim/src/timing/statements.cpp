@@ -27,26 +27,29 @@ double operand_bits(const Statement& s) {
   return 16;
 }
 
-// The extents of .mMnNkK, multiplied; 0: it has none.
-double macs_of_shape(const Statement& s) {
+// The extents of .mMnNkK; all 0: it has none.
+struct Shape {
+  unsigned m = 0, n = 0, k = 0;
+};
+Shape shape_of(const Statement& s) {
   for (const std::string& modifier : s.modifiers) {
-    unsigned m = 0, n = 0, k = 0;
-    if (std::sscanf(modifier.c_str(), "m%un%uk%u", &m, &n, &k) == 3)
-      return static_cast<double>(m) * n * k;
+    Shape shape;
+    if (std::sscanf(modifier.c_str(), "m%un%uk%u", &shape.m, &shape.n, &shape.k) == 3) return shape;
   }
-  return 0;
+  return {};
+}
+
+double macs_of_shape(const Statement& s) {
+  const Shape shape = shape_of(s);
+  return static_cast<double>(shape.m) * shape.n * shape.k;
 }
 
 // How many times fewer than 64 columns a wgmma has whose A lies in shared memory, at a descriptor;
 // else 1. What has another meaning for other instructions is not asked of them.
 double columns_missing(const Statement& s) {
   const bool reads_a = s.operands.size() > 1 && s.operands[1].kind == Operand::Kind::kRegister;
-  for (const std::string& modifier : s.modifiers) {
-    unsigned m = 0, n = 0, k = 0;
-    if (reads_a && std::sscanf(modifier.c_str(), "m%un%uk%u", &m, &n, &k) == 3)
-      return std::max(1.0, 64.0 / n);
-  }
-  return 1;
+  const unsigned columns = shape_of(s).n;
+  return reads_a && columns != 0 ? std::max(1.0, 64.0 / columns) : 1.0;
 }
 
 // What ptxas makes one instruction of, with the statement before: a shift or a wide product and the

@@ -42,6 +42,14 @@ BlasStatus multiply(const void* handle, const Gemm& g) {
   });
 }
 
+BlasStatus tell(const void* handle, int XtHandle::*field, int* out) {
+  return with_xt_handle(handle, [&](Session&, const XtHandle& h) {
+    if (out == nullptr) return kBlasInvalidValue;
+    *out = h.*field;
+    return kBlasSuccess;
+  });
+}
+
 int64_t size_of(size_t size) { return static_cast<int64_t>(size); }
 
 }  // namespace
@@ -73,11 +81,7 @@ PTXSIM_CUDA_API int cublasXtSetBlockDim(void* handle, int dimension) {
   });
 }
 PTXSIM_CUDA_API int cublasXtGetBlockDim(void* handle, int* dimension) {
-  return with_xt_handle(handle, [&](Session&, const XtHandle& h) {
-    if (dimension == nullptr) return kBlasInvalidValue;
-    *dimension = h.block_dimension;
-    return kBlasSuccess;
-  });
+  return tell(handle, &XtHandle::block_dimension, dimension);
 }
 PTXSIM_CUDA_API int cublasXtSetPinningMemMode(void* handle, int mode) {
   return with_xt_handle(handle, [&](Session&, XtHandle& h) {
@@ -86,11 +90,7 @@ PTXSIM_CUDA_API int cublasXtSetPinningMemMode(void* handle, int mode) {
   });
 }
 PTXSIM_CUDA_API int cublasXtGetPinningMemMode(void* handle, int* mode) {
-  return with_xt_handle(handle, [&](Session&, const XtHandle& h) {
-    if (mode == nullptr) return kBlasInvalidValue;
-    *mode = h.pinning;
-    return kBlasSuccess;
-  });
+  return tell(handle, &XtHandle::pinning, mode);
 }
 
 #define PTXSIM_XT_GEMM(function, Number, type, compute)                                           \

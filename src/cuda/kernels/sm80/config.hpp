@@ -39,6 +39,10 @@ inline constexpr int kPieces = kRowBytes / 16;                  // of 16 bytes o
 inline constexpr int kCodeBytes = sizeof(PackedUnit::codes);    // of a unit in a stage
 inline constexpr int kScaleBytes = sizeof(PackedUnit::scales);  // likewise
 inline constexpr int kItemFloats = 8;  // sums of a lane that are finished together
+// A word of A: eight numbers.
+DUALGEMM_HOST_DEVICE constexpr uint32_t word_bytes_of(AType type) {
+  return type == AType::kE2M1 ? 4 : 16;
+}
 
 // Units that are multiplied in one loop over k.
 DUALGEMM_HOST_DEVICE constexpr int loop_units_of(const Config& config) {

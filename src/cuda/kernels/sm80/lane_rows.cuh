@@ -21,7 +21,8 @@ template <Config kCfg, bool kPlain>
 class LaneRows {
   static constexpr bool kDecodes = kCfg.a_type == AType::kE2M1;
   using Word = std::conditional_t<kDecodes, uint32_t, uint4>;
-  static constexpr uint32_t kWordBytes = sizeof(Word);
+  static constexpr uint32_t kWordBytes = word_bytes_of(kCfg.a_type);
+  static_assert(kWordBytes == sizeof(Word));
 
  public:
   // Nothing is loaded yet.

@@ -30,7 +30,7 @@ int64_t usual_tiles(const Problem& problem, int64_t tile_m, int64_t tile_n) {
   return ceil_div(usual_rows(problem), tile_m) * ceil_div(problem.n, tile_n) * problem.l;
 }
 
-// By the measurements in docs/kernels/sm80.md: few rows are bound by reading and decoding, which
+// By the measurements in docs/lab/sm80.md: few rows are bound by reading and decoding, which
 // more warps an SM hide better, unless there are several CTAs for each; many share rows of A.
 int usual_warps_k(const Problem& problem, const DeviceCaps& caps) {
   const int64_t rows = usual_rows(problem);
@@ -156,7 +156,7 @@ const Instance& choose_instance(const InstanceRequest& request, const DeviceCaps
 
 // Waves of CTAs, each with chunks along k and the end of a tile: outputs, or sums for the launch
 // that adds them, which costs that launch and what it reads. In us, fitted to an H200's times
-// (docs/kernels/sm80.md); what is compared are their ratios.
+// (docs/performance/h200_sm80.md); what is compared are their ratios.
 int64_t splits_for(const Config& config, const Problem& problem, const DeviceCaps& caps) {
   if (!can_divide_k(config, problem)) return 1;
   if (problem.batch_invariant) return kInvariantParts;
@@ -211,7 +211,7 @@ Params params_of(const LaunchParts& parts) {
   params.k16 = static_cast<uint32_t>(p.k / 16);
   params.a_plain = params.a_aligned && p.k % kChunkK == 0 &&
                    (core::rows_of_a(p) * params.a.row_bytes + p.l * params.a.batch_bytes) /
-                           (config.a_type == AType::kE2M1 ? 4 : 16) <=
+                           word_bytes_of(config.a_type) <=
                        int64_t{UINT32_MAX};
   if (grouped) params.groups = group_tiles_of(p, buffers, parts.workspace);
   params.row_index = row_index_of(p, buffers);

@@ -32,7 +32,8 @@ struct Params {
   OutputType output;
   // Every row begins at a multiple of: A 16 bytes (codes: 8); scales of Gate and Up 4.
   bool a_aligned, scales_aligned;
-  bool a_plain;              // a_aligned, and k ends with a chunk
+  // a_aligned, k ends with a chunk, and A has less than 2^32 words.
+  bool a_plain;
   uint32_t weights_aligned;  // codes of Gate and Up: every row at a multiple of 16 bytes, 8 or 1
   uint32_t m, n;
   uint32_t row_scale_stride;  // from a batch's first a_row_scale to the next one's
