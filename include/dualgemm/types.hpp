@@ -266,7 +266,8 @@ struct PlanOptions {
   //   strategy, isa       as the options above
   //   kernel              "skinny", ...: Plan::kernel
   //   tile_m, tile_n, tile_k, stages, k_warpgroups     with kernel: must name a compiled one
-  //   ctas                at most so many; sm90a, groups and persistent pairs on sm100a
+  //   ctas                at most so many; sm90a, sm80 from 33 rows on, groups and persistent
+  //                       pairs on sm100a
   std::string config = {};
   // kCuda: run() does not ask the driver where its pointers and its stream belong. The caller
   // answers for them; docs/cuda.md, "Bad input on CUDA", has the cost of asking.

@@ -9,6 +9,7 @@ namespace {
   namespace sm80 = cuda::sm80;
   SimulatedRun run{.tile_m = setting.tile_m,
                    .k_parts = setting.split,
+                   .ctas = setting.max_ctas,
                    .misalign = setting.misalign,
                    .passes = kPasses[setting.passes],
                    .prepared = setting.prepared};

@@ -22,6 +22,7 @@ inline const char* name_of(const Passes& passes) {
 struct SimulatedRun {
   ptxsim::Options options{};
   int tile_m = 0, k_parts = 0;  // 0: what the host chooses
+  int ctas = 0;                 // of equal shares, with tile_m
   int64_t misalign = 0;
   Passes passes = {Pass::kFused};
   bool prepared = false;  // weights; fused alone
@@ -51,12 +52,14 @@ inline ::testing::AssertionResult simulate(RandomCase& data, const SimulatedRun&
         run.tile_m == 0 ? &sm80::choose_instance(request, caps)
                         : sm80::find_instance(request, {run.tile_m, 0, run.k_parts});
     if (instance == nullptr) return ::testing::AssertionFailure() << "no such instance";
-    const int64_t splits = run.k_parts == 0 ? sm80::splits_for(instance->config, data.problem, caps)
-                                            : run.k_parts / instance->config.warps_k;
-    sm80::LaunchParts parts{data.resolved, buffers, *instance, r1, packed.units(), splits};
+    const sm80::Division division =
+        run.ctas > 0       ? sm80::shares_of(instance->config, data.problem, run.ctas)
+        : run.k_parts == 0 ? sm80::division_for(instance->config, data.problem, caps)
+                           : sm80::Division{run.k_parts / instance->config.warps_k};
+    sm80::LaunchParts parts{data.resolved, buffers, *instance, r1, packed.units(), division};
     if (pass == Pass::kFused) {
       parts.workspace =
-          simulation.scratch("workspace", sm80::workspace_bytes(data.problem, *instance, splits));
+          simulation.scratch("workspace", sm80::workspace_bytes(data.problem, *instance, division));
     }
     for (const cuda::KernelLaunch& launch : sm80::build_fused(parts)) {
       if (auto result = simulation.run(launch, run.options); !result) return result;

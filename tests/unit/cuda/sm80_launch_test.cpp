@@ -5,6 +5,7 @@
 #include <array>
 
 #include "cuda/kernels/sm80/launch.hpp"
+#include "cuda/kernels/sm80/shares.hpp"
 
 namespace dualgemm::test {
 namespace {
@@ -43,26 +44,31 @@ TEST(Sm80Choice, TilesFollowRowsColumnsAndTheGpu) {
 
 TEST(Sm80Choice, CtasDivideKWhereTilesDoNotFillTheGpu) {
   const DeviceCaps h100 = gpu(90, 132);
-  const auto splits = [&](Problem p) {
-    return sm80::splits_for(sm80::choose_instance({p}, h100).config, p, h100);
+  using Division = sm80::Division;
+  const auto division = [&](Problem p) {
+    return sm80::division_for(sm80::choose_instance({p}, h100).config, p, h100);
   };
-  EXPECT_EQ(splits({.m = 32, .n = 4096, .k = 7168}), 1) << "few rows are divided between warps";
-  EXPECT_EQ(splits({.m = 64, .n = 4096, .k = 7168}), 4) << "32 tiles for 132 SMs";
-  EXPECT_EQ(splits({.m = 256, .n = 4096, .k = 7168}), 2) << "64 tiles";
-  EXPECT_EQ(splits({.m = 4096, .n = 14336, .k = 4096}), 1) << "3584 tiles";
-  EXPECT_EQ(splits({.m = 64, .n = 128, .k = 64}), 1) << "one chunk of k";
-  EXPECT_EQ(splits({.m = 64, .n = 128, .k = 4096, .l = 4, .grouping = Grouping::kMasked}), 1);
-  EXPECT_EQ(splits({.m = 64, .n = 4096, .k = 7168, .batch_invariant = true}), 4);
+  EXPECT_EQ(division({.m = 32, .n = 4096, .k = 7168}), Division{}) << "warps divide few rows";
+  EXPECT_EQ(division({.m = 64, .n = 4096, .k = 7168}), Division{4}) << "32 tiles for 132 SMs";
+  EXPECT_EQ(division({.m = 256, .n = 4096, .k = 7168}), Division{2}) << "64 tiles";
+  EXPECT_EQ(division({.m = 4096, .n = 14336, .k = 4096}), Division{}) << "3584 tiles";
+  EXPECT_EQ(division({.m = 1024, .n = 3072, .k = 4096}), (Division{1, 132})) << "192 tiles";
+  EXPECT_EQ(division({.m = 64, .n = 128, .k = 64}), Division{}) << "one chunk of k";
+  EXPECT_EQ(division({.m = 64, .n = 128, .k = 4096, .l = 4, .grouping = Grouping::kMasked}),
+            Division{});
+  EXPECT_EQ(division({.m = 64, .n = 4096, .k = 7168, .batch_invariant = true}), Division{4});
+  EXPECT_EQ(division({.m = 1024, .n = 3072, .k = 4096, .batch_invariant = true}), Division{4});
   // A chunk at least has each part, and the sums of all are no more than 128 MiB.
   for (const int64_t k : {64, 128, 448, 4096, 65536}) {
     for (const int64_t n : {16, 128, 1024, 14336, 65536}) {
       for (const int64_t m : {33, 128, 1000, 8192}) {
         const Problem p{.m = m, .n = n, .k = k};
         const sm80::Instance& instance = sm80::choose_instance({p}, h100);
-        const int64_t parts = splits(p);
-        EXPECT_LE(parts, (k + 63) / 64);
+        const Division parts = division(p);
+        EXPECT_LE(parts.splits, (k + 63) / 64);
         EXPECT_LE(sm80::workspace_bytes(p, instance, parts), 128 << 20);
-        EXPECT_TRUE(sm80::divides_k_by(instance.config, p, parts));
+        EXPECT_TRUE(parts.ctas > 0 ? sm80::can_share(instance.config, p)
+                                   : sm80::divides_k_by(instance.config, p, parts.splits));
       }
     }
   }
@@ -74,7 +80,7 @@ TEST(Sm80Choice, OneOrderOfSumsForAllRowsAndOneLoopForAllPasses) {
       for (const int64_t n : {32, 4096, 14336}) {
         Problem p{.m = m, .n = n, .k = 4096, .batch_invariant = true};
         const sm80::Config& invariant = sm80::choose_instance({p}, caps).config;
-        EXPECT_EQ(invariant.warps_k * sm80::splits_for(invariant, p, caps), 4);
+        EXPECT_EQ(invariant.warps_k * sm80::division_for(invariant, p, caps).splits, 4);
         EXPECT_EQ(sm80::tile_m_of(invariant), m <= 32 || m * n > 4'000'000 ? 32
                                               : m <= 64                    ? 64
                                                                            : 128)
@@ -87,6 +93,27 @@ TEST(Sm80Choice, OneOrderOfSumsForAllRowsAndOneLoopForAllPasses) {
       }
     }
   }
+}
+
+// Every chunk of every tile has one owner, and the owners of a tile's chunks follow each other.
+TEST(Sm80Choice, SharesAreEqualAndHaveEveryChunkOnce) {
+  for (const uint32_t chunks : {1, 2, 7, 64, 1000, 4097}) {
+    for (const uint32_t ctas : {1, 2, 7, 132, 1000}) {
+      if (ctas > chunks) continue;
+      const sm80::Shares shares{ctas, 0, chunks / ctas, chunks % ctas};
+      EXPECT_EQ(shares.begin(0), 0u);
+      EXPECT_EQ(shares.begin(ctas), chunks);
+      for (uint32_t cta = 0; cta < ctas; ++cta) {
+        const uint32_t begin = shares.begin(cta), end = shares.begin(cta + 1);
+        EXPECT_TRUE(end - begin == chunks / ctas || end - begin == chunks / ctas + 1);
+        EXPECT_EQ(shares.owner(begin), cta);
+        EXPECT_EQ(shares.owner(end - 1), cta);
+      }
+    }
+  }
+  const Problem few{.m = 64, .n = 128, .k = 128};
+  const sm80::Config& config = sm80::choose_instance({few}, gpu(90, 132)).config;
+  EXPECT_EQ(sm80::shares_of(config, few, 132), (sm80::Division{1, 2})) << "a chunk each";
 }
 
 TEST(Sm80Choice, Refusals) {

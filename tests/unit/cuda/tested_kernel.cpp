@@ -117,35 +117,41 @@ TestedKernel tested(const skinny::Instance& instance) {
   return kernel;
 }
 
-// splits: CTAs that divide k.
-TestedKernel tested(const sm80::Instance& instance, int64_t splits = 1) {
+TestedKernel tested(const sm80::Instance& instance, const sm80::Division& division = {}) {
   constexpr DataType kTypes[] = {DataType::kE2M1, DataType::kF16, DataType::kBF16};
   TestedKernel kernel;
   kernel.name = instance.entry;
-  if (splits > 1) kernel.name += fmt::format("_split{}", splits);
+  if (division.splits > 1) kernel.name += fmt::format("_split{}", division.splits);
+  if (division.ctas > 0) kernel.name += fmt::format("_shares{}", division.ctas);
+  const bool is_divided = division != sm80::Division{};
   kernel.isa = Isa::kSm80;
   kernel.a_types = {kTypes[static_cast<int>(instance.config.a_type)]};
   kernel.tile_m = sm80::tile_m_of(instance.config);
   kernel.tile_n = sm80::tile_n_of(instance.config);
   kernel.runs_on = [](int capability) { return capability >= 80; };
-  kernel.suits = [&instance, splits](const Problem& p) {
-    if (splits > 1 && p.grouping != Grouping::kNone) return false;
+  kernel.suits = [&instance, division, is_divided](const Problem& p) {
+    if (is_divided && p.grouping != Grouping::kNone) return false;
+    if (division.ctas > 0 && !sm80::can_share(instance.config, p)) return false;
     const bool both = p.combine == Combine::kGlu || instance.config.pass == sm80::Pass::kFused;
     return both &&
            sm80::is_for(instance.config, {p, instance.config.pass, instance.config.prepared});
   };
   const bool from_r1 = instance.config.pass == sm80::Pass::kUp;
-  kernel.workspace_bytes = [&instance, from_r1, splits](const KernelCall& call) {
-    return from_r1 ? sm80::r1_bytes(call.problem.problem)
-                   : sm80::workspace_bytes(call.problem.problem, instance, splits);
+  const auto division_of = [&instance, division](const Problem& p) {
+    return division.ctas > 0 ? sm80::shares_of(instance.config, p, division.ctas) : division;
+  };
+  kernel.workspace_bytes = [&instance, from_r1, division_of](const KernelCall& call) {
+    const Problem& p = call.problem.problem;
+    return from_r1 ? sm80::r1_bytes(p) : sm80::workspace_bytes(p, instance, division_of(p));
   };
   if (instance.config.prepared) take_packed_weights(kernel);
-  kernel.launches = [&instance, from_r1, splits](
+  kernel.launches = [&instance, from_r1, is_divided, division_of](
                         const KernelCall& call, const Buffers& buffers, const uint8_t* packed,
                         void* workspace) -> Expected<std::vector<cuda::KernelLaunch>> {
     const sm80::Config& config = instance.config;
-    if (splits > 1) {
-      return sm80::build_fused({call.problem, buffers, instance, workspace, packed, splits});
+    if (is_divided) {
+      return sm80::build_fused(
+          {call.problem, buffers, instance, workspace, packed, division_of(call.problem.problem)});
     }
     const auto launch = [&](const sm80::Instance& one) {
       return sm80::build_launch({call.problem, buffers, one, workspace, packed});
@@ -211,7 +217,10 @@ const std::vector<TestedKernel>& tested_kernels() {
       for (const auto& instance : sm80::instances(prepared)) {
         // kGate writes no D: kUp runs it. Groups have tests of their own.
         if (instance.config.pass != sm80::Pass::kGate) kernels.push_back(tested(instance));
-        if (sm80::divides_k_by(instance.config, {}, 3)) kernels.push_back(tested(instance, 3));
+        if (sm80::divides_k_by(instance.config, {}, 3)) {
+          kernels.push_back(tested(instance, {3}));
+          kernels.push_back(tested(instance, {1, 7}));
+        }
       }
     }
     for (const bool prepared : {false, true}) {

@@ -5,7 +5,8 @@
 // The sums of warps that divide k are added in the order of k, each by the warp that finishes it;
 // those of CTAs that divide k by a launch of their own. Into how many parts k is divided, by
 // whichever of the two, decides the bits of an element of D: neither the other rows, nor the rest
-// of the tile, nor the pass, nor whether weights are prepared.
+// of the tile, nor the pass, nor whether weights are prepared. Where CTAs have equal shares of all
+// tiles, each tile is divided where shares end.
 #pragma once
 
 #include <cstdint>
@@ -87,15 +88,6 @@ struct Front {
 };
 static_assert(sizeof(Front) <= kFrontBytes);
 
-struct Chunks {
-  uint32_t begin, end;
-};
-// Part `part` of so many of k.
-DUALGEMM_DEVICE Chunks chunks_of(const Params& params, uint32_t part, uint32_t parts) {
-  const uint32_t chunks = (params.k16 + kChunkK16 - 1) / kChunkK16;
-  return {chunks * part / parts, chunks * (part + 1) / parts};
-}
-
 template <Config kCfg>
 DUALGEMM_DEVICE const OperandView& first_matrix(const Params& params) {
   return kCfg.pass == Pass::kUp ? params.up : params.gate;
@@ -154,20 +146,20 @@ DUALGEMM_DEVICE void compute_tile(const Params& params, const Place& place, uint
   finish<kCfg.pass>(params, finished, exchange[0], 0, items_of(kCfg), kCfg.groups, kCfg.warps_k);
 }
 
-// Part index % splits of the k of tile index / splits, a wide one.
+// The piece of a wide tile that is the CTA's in turn number `turn`.
 template <Config kCfg>
-DUALGEMM_DEVICE void compute_wide_tile(const Params& params, const Place& place, uint32_t index,
+DUALGEMM_DEVICE void compute_wide_tile(const Params& params, const Piece& piece, uint32_t turn,
                                        RowTable& table, RowsBarrier& read, uint8_t* stages) {
-  const Chunks chunks = chunks_of(params, index % params.splits, params.splits);
+  const Place place = place_of_thread<kCfg>(params, piece.tile);
   Sums<kCfg> sums;
   const auto multiply_one = [&](const OperandView& matrix, LoopSums<kCfg>& of_one) {
-    if (chunks.begin == chunks.end) return;  // there are more parts of k than chunks
+    if (piece.begin == piece.end) return;  // there are more parts of k than chunks
     if (has_plain_loop(kCfg) && params.a_plain) {
       multiply_wide<kCfg, has_plain_loop(kCfg)>(params, place, matrix, table, stages, read,
-                                                chunks.begin, chunks.end, of_one);
+                                                piece.begin, piece.end, of_one);
     } else {
-      multiply_wide<kCfg, false>(params, place, matrix, table, stages, read, chunks.begin,
-                                 chunks.end, of_one);
+      multiply_wide<kCfg, false>(params, place, matrix, table, stages, read, piece.begin, piece.end,
+                                 of_one);
     }
     ptx::cp_async_wait_group<0>();
     __syncwarp();
@@ -180,42 +172,50 @@ DUALGEMM_DEVICE void compute_wide_tile(const Params& params, const Place& place,
   } else {
     multiply_one(first_matrix<kCfg>(params), sums.first);
   }
-  const uint32_t tile = index / params.splits;
-  const Place finished = place_of_thread<kCfg>(params, tile);
-  if (kCfg.pass == Pass::kFused && params.splits > 1) {
-    store_partials<kCfg>(params, finished, index - tile * params.splits, tile, kSumUnit<kCfg>,
-                         sums);
+  // Found anew, so that the loop need not keep them in registers.
+  const Piece done = piece_of(params, turn);
+  const Place finished = place_of_thread<kCfg>(params, done.tile);
+  if (kCfg.pass == Pass::kFused && !done.is_whole) {
+    store_partials<kCfg>(params, finished, done.slot, kSumUnit<kCfg>, sums);
     return;
   }
   finish_own<kCfg>(params, finished, sums, stages);
 }
 
-// A CTA has one tile, or a part of its k; with groups there may be fewer tiles than CTAs, or, where
-// rows name their experts, more.
+// With groups there may be fewer tiles than CTAs, or, where rows name their experts, more.
+DUALGEMM_DEVICE bool tile_exists(const Params& params, uint32_t tile) {
+  return params.groups.table == nullptr || tile / params.tiles_n < number_of_tiles(params.groups);
+}
+
+// A CTA has one tile, a part of its k, with groups several tiles, or a share of all tiles.
 template <Config kCfg>
 DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   extern __shared__ __align__(kRowBytes) uint8_t smem[];
-  const bool grouped = params.groups.table != nullptr;
-  const uint32_t splits = is_wide(kCfg) ? params.splits : 1;
-  auto& front = *reinterpret_cast<Front*>(smem);
-  [[maybe_unused]] RowsBarrier read{front.read};
+  const bool has_one = params.groups.table == nullptr && params.shares.ctas == 0;
   if constexpr (is_wide(kCfg)) {
+    auto& front = *reinterpret_cast<Front*>(smem);
+    RowsBarrier read{front.read};
     if (threadIdx.x == 0) ptx::mbarrier_init(&read.barrier, warps_of(kCfg));
     __syncwarp();  // the barrier that others wait for comes before the first arrival
-  }
 #pragma unroll 1
-  for (uint32_t index = blockIdx.x;; index += gridDim.x) {
-    const uint32_t tile = index / splits;
-    if (grouped && tile / params.tiles_n >= number_of_tiles(params.groups)) return;
-    const Place place = place_of_thread<kCfg>(params, tile);
-    if constexpr (is_wide(kCfg)) {
-      compute_wide_tile<kCfg>(params, place, index, front.table, read, smem + kFrontBytes);
-    } else {
-      compute_tile<kCfg>(params, place, tile, smem);
+    for (uint32_t turn = 0;; ++turn) {
+      const Piece piece = piece_of(params, turn);
+      if (!tile_exists(params, piece.tile) || (params.shares.ctas != 0 && piece.begin == piece.end))
+        return;
+      compute_wide_tile<kCfg>(params, piece, turn, front.table, read, smem + kFrontBytes);
+      if (has_one) return;
+      __syncwarp();
+      __syncthreads();  // sums have been read
     }
-    if (!grouped) return;
-    __syncwarp();
-    __syncthreads();  // sums have been read
+  } else {
+#pragma unroll 1
+    for (uint32_t tile = blockIdx.x;; tile += gridDim.x) {
+      if (!tile_exists(params, tile)) return;
+      compute_tile<kCfg>(params, place_of_thread<kCfg>(params, tile), tile, smem);
+      if (has_one) return;
+      __syncwarp();
+      __syncthreads();  // sums have been read
+    }
   }
 }
 

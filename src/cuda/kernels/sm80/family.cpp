@@ -8,8 +8,9 @@
 namespace dualgemm::cuda::sm80 {
 namespace {
 
-int64_t splits_of(const Plan& plan, const Instance& instance) {
-  return plan.shape.k_warpgroups / instance.config.warps_k;
+Division division_of(const Plan& plan, const Instance& instance) {
+  if (plan.shape.k_warpgroups == 0) return {1, plan.shape.ctas};
+  return {plan.shape.k_warpgroups / instance.config.warps_k};
 }
 
 Status supports_request(const KernelRequest& request) { return supports(request.problem); }
@@ -21,32 +22,48 @@ std::vector<KernelShape> candidates(const KernelRequest& request) {
 TimedShape fastest(const KernelRequest& request) {
   const Config& config =
       choose_instance({request.problem, Pass::kFused, request.prepared}, request.caps).config;
-  return {shape_of(config, splits_for(config, request.problem, request.caps)),
+  return {shape_of(config, division_for(config, request.problem, request.caps)),
           1};  // there is no other family
 }
 
 int64_t plan_workspace(const Plan& plan) {
   const auto instance = instance_of(plan, Pass::kFused);
-  return instance ? workspace_bytes(plan.problem, **instance, splits_of(plan, **instance)) : 0;
+  return instance ? workspace_bytes(plan.problem, **instance, division_of(plan, **instance)) : 0;
+}
+
+// A demand for so many CTAs is one for equal shares.
+Status deal_out(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints) {
+  const bool demanded = constraints.ctas != PlanConstraints::kAny;
+  if (plan.shape.k_warpgroups != 0 && !demanded) return {};
+  const auto instance = instance_of(plan, Pass::kFused);
+  if (!instance) return instance.status();
+  const Config& config = (*instance)->config;
+  if (constraints.k_warpgroups != PlanConstraints::kAny || !can_share(config, plan.problem))
+    return {};  // refused: a kernel without shares is no answer
+  const Expected<int64_t> most = most_ctas(constraints, caps);
+  if (!most) return most.status();
+  plan.shape = shape_of(config, shares_of(config, plan.problem, *most));
+  return {};
 }
 
 Expected<FamilyLaunches> launches(const LaunchInputs& in) {
   const auto instance = instance_of(in.plan, Pass::kFused);
   if (!instance) return instance.status();
-  const int64_t splits = splits_of(in.plan, **instance);
+  const Division division = division_of(in.plan, **instance);
   return FamilyLaunches{
-      build_fused({in.problem, in.buffers, **instance, in.workspace, in.prepared, splits}),
-      intermediate_bytes(in.problem.problem, **instance, splits)};
+      build_fused({in.problem, in.buffers, **instance, in.workspace, in.prepared, division}),
+      intermediate_bytes(in.problem.problem, **instance, division)};
 }
 
 }  // namespace
 
-KernelShape shape_of(const Config& config, int64_t splits) {
+KernelShape shape_of(const Config& config, const Division& division) {
   return {.tile_m = tile_m_of(config),
           .tile_n = tile_n_of(config),
           .tile_k = kChunkK,
           .stages = stages_of(config),
-          .k_warpgroups = config.warps_k * splits};
+          .k_warpgroups = division.ctas > 0 ? 0 : config.warps_k * division.splits,
+          .ctas = division.ctas};
 }
 
 std::vector<KernelShape> shapes_for(const InstanceRequest& request) {
@@ -56,7 +73,7 @@ std::vector<KernelShape> shapes_for(const InstanceRequest& request) {
     if (!is_for(config, request)) continue;
     for (const int64_t splits : kSplits) {
       if (divides_k_by(config, request.problem, config.warps_k * splits))
-        shapes.push_back(shape_of(config, splits));
+        shapes.push_back(shape_of(config, {splits}));
     }
   }
   return shapes;
@@ -66,13 +83,16 @@ Expected<const Instance*> instance_of(const Plan& plan, Pass pass) {
   const KernelShape& shape = plan.shape;
   const Instance* instance = find_instance({plan.problem, pass, plan.prepared},
                                            {shape.tile_m, shape.tile_n, shape.k_warpgroups});
-  if (shape.tile_n > 0 && shape.k_warpgroups > 0 && instance != nullptr &&
-      shape.stages == stages_of(instance->config))
+  const bool has_shares = shape.k_warpgroups == 0 && shape.ctas > 0;
+  if (shape.tile_n > 0 && (shape.k_warpgroups > 0 || has_shares) && instance != nullptr &&
+      shape.stages == stages_of(instance->config) &&
+      (!has_shares || can_share(instance->config, plan.problem)))
     return instance;
-  return Status::unsupported("plan",
-                             fmt::format("tile {} x {}, {} parts of k, {} stages", shape.tile_m,
-                                         shape.tile_n, shape.k_warpgroups, shape.stages),
-                             "must be one of the compiled kernels");
+  return Status::unsupported(
+      "plan",
+      fmt::format("tile {} x {}, {} parts of k, {} CTAs, {} stages", shape.tile_m, shape.tile_n,
+                  shape.k_warpgroups, shape.ctas, shape.stages),
+      "must be one of the compiled kernels");
 }
 
 constinit const KernelFamily kFamily{.id = KernelId::kSm80,
@@ -81,7 +101,7 @@ constinit const KernelFamily kFamily{.id = KernelId::kSm80,
                                      .supports = supports_request,
                                      .candidates = candidates,
                                      .fastest = fastest,
-                                     .deal_out = nullptr,
+                                     .deal_out = deal_out,
                                      .workspace_bytes = plan_workspace,
                                      .launches = launches,
                                      .predicted = predicted_time};

@@ -12,7 +12,7 @@ extern const KernelFamily kFamily;
 
 // For strategies of several passes: the compiled kernels for one of them; the passes of a strategy
 // are compiled with the same tiles.
-KernelShape shape_of(const Config& config, int64_t splits = 1);
+KernelShape shape_of(const Config& config, const Division& division = {});
 std::vector<KernelShape> shapes_for(const InstanceRequest& request);
 // The kernel that the plan names, or that it is not compiled.
 Expected<const Instance*> instance_of(const Plan& plan, Pass pass);

@@ -19,16 +19,29 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   const uint64_t index = static_cast<uint64_t>(blockIdx.x) * kWarps + warp;
   const auto of_warp = static_cast<uint32_t>(index / finish.items);
   const uint32_t item = static_cast<uint32_t>(index - uint64_t{of_warp} * finish.items);
-  const uint32_t tile = of_warp / warps, warp_of_tile = of_warp - tile * warps;
+  const Shares& shares = params.shares;
+  const uint32_t shared_tile = of_warp / warps, warp_of_tile = of_warp - shared_tile * warps;
+  const uint32_t tile = shares.first_shared_tile() + shared_tile;
   if (tile >= params.tiles) return;
   const Place place = place_of(params, finish.shape, tile, warp_of_tile * 32 + lane);
   const uint32_t pair = item / finish.shape.groups, group = item - pair * finish.shape.groups;
+  // The tile's parts: equal ones, or what CTAs have of it in their shares.
+  const uint32_t chunks = chunks_of_tile(params);
+  uint32_t part = 0, parts_end = params.splits;
+  if (shares.ctas != 0) {
+    part = shares.owner(shared_tile * chunks);
+    parts_end = shares.owner(shared_tile * chunks + chunks - 1) + 1;
+    if (parts_end - part == 1) return;  // one CTA has all of it
+  }
   float totals[kItemFloats] = {};
   if (group_exists(place, group)) {
 #pragma unroll 4
-    for (uint32_t split = 0; split < params.splits; ++split) {
+    for (; part < parts_end; ++part) {
+      const uint64_t slot = shares.ctas == 0
+                                ? static_cast<uint64_t>(part) * params.tiles + tile
+                                : Shares::slot(part, shares.begin(part) / chunks == shared_tile);
       const float4* const from =
-          partial_item(params, warps, finish.items, split, tile, warp_of_tile, item) + lane;
+          partial_item(params, warps, finish.items, slot, warp_of_tile, item) + lane;
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const float4 four = from[32 * half];
@@ -44,7 +57,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 }
 
 KernelLaunch finish_partials_launch(const FinishParams& params) {
-  const uint64_t items = uint64_t{params.of_tiles.tiles} * params.shape.warps_n * params.items;
+  const uint32_t tiles = params.of_tiles.tiles - params.of_tiles.shares.first_shared_tile();
+  const uint64_t items = uint64_t{tiles} * params.shape.warps_n * params.items;
   KernelLaunch launch{.kernel = {"finish_sm80", "dual_gemm_sm80_finish",
                                  reinterpret_cast<const void*>(&dual_gemm_sm80_finish)},
                       .ctas = static_cast<uint32_t>((items + kWarps - 1) / kWarps),

@@ -49,13 +49,27 @@ int64_t tiles_of(const Problem& problem, const Config& config) {
          problem.l;
 }
 
-// What `splits` parts of k have in the workspace.
-int64_t partial_bytes(const Problem& problem, const Config& config, int64_t splits) {
+// The sums of a tile over a part of k.
+int64_t tile_bytes(const Config& config) {
   constexpr int64_t kItemBytes = kItemFloats * 32 * sizeof(float);
-  return splits * tiles_of(problem, config) * warps_of(config) * items_of(config) * kItemBytes;
+  return warps_of(config) * items_of(config) * kItemBytes;
 }
+// What CTAs that divide k so have in the workspace.
+int64_t partial_bytes(const Problem& problem, const Config& config, const Division& division) {
+  const int64_t slots =
+      division.ctas > 0 ? 2 * division.ctas : division.splits * tiles_of(problem, config);
+  return slots * tile_bytes(config);
+}
+// Parts of tiles that CTAs with equal shares have at the most: a tile has one more than shares that
+// end inside it.
+int64_t shared_parts(int64_t tiles, int64_t ctas) {
+  return tiles % ctas == 0 ? 0 : std::min(2 * (ctas - 1), ctas - 1 + tiles % ctas);
+}
+bool is_divided(const Division& division) { return division.splits > 1 || division.ctas > 0; }
 // What is chosen unasked.
 constexpr int64_t kMaxPartialBytes = 128 << 20;
+
+int64_t chunks_of(const Problem& problem) { return ceil_div(problem.k, kChunkK); }
 
 // Whether CTAs can divide the k of an instance's tiles.
 bool can_divide_k(const Config& config, const Problem& problem) {
@@ -67,7 +81,7 @@ bool can_divide_k(const Config& config, const Problem& problem) {
 bool can_be_invariant(const Config& config, const Problem& problem) {
   return config.warps_k == kInvariantParts ||
          (can_divide_k(config, problem) &&
-          partial_bytes(problem, config, kInvariantParts) <= kMaxPartialBytes);
+          partial_bytes(problem, config, {kInvariantParts}) <= kMaxPartialBytes);
 }
 
 // The narrowest tiles of D; sequential and other passes have wider ones.
@@ -125,6 +139,17 @@ bool divides_k_by(const Config& config, const Problem& problem, int64_t parts) {
          std::find(std::begin(kSplits), std::end(kSplits), parts) != std::end(kSplits);
 }
 
+bool can_share(const Config& config, const Problem& problem) {
+  int64_t chunks = 0;
+  return can_divide_k(config, problem) && !problem.batch_invariant &&
+         !__builtin_mul_overflow(tiles_of(problem, config), chunks_of(problem), &chunks) &&
+         chunks <= INT32_MAX;
+}
+
+Division shares_of(const Config& config, const Problem& problem, int64_t most) {
+  return {1, std::min(most, tiles_of(problem, config) * chunks_of(problem))};
+}
+
 const Instance* find_instance(const InstanceRequest& request, const InstanceShape& shape) {
   const auto is = [](int64_t wanted, int64_t observed) {
     return wanted == 0 || wanted == observed;
@@ -155,29 +180,41 @@ const Instance& choose_instance(const InstanceRequest& request, const DeviceCaps
 }
 
 // Waves of CTAs, each with chunks along k and the end of a tile: outputs, or sums for the launch
-// that adds them, which costs that launch and what it reads. In us, fitted to an H200's times
-// (docs/performance/h200_sm80.md); what is compared are their ratios.
-int64_t splits_for(const Config& config, const Problem& problem, const DeviceCaps& caps) {
-  if (!can_divide_k(config, problem)) return 1;
-  if (problem.batch_invariant) return kInvariantParts;
-  constexpr double kOutputs = 4.0, kSums = 3.0, kLaunch = 2.0, kBytes = 10.0e6;  // bytes a us
-  const double chunk_us = tile_m_of(config) == 64 ? 1.0 : 1.5;
-  const int64_t tiles = tiles_of(problem, config), chunks = ceil_div(problem.k, kChunkK);
+// that adds them, which costs that launch and what it reads. Shares have more parts of tiles, each
+// of which begins with nothing under way. In us, fitted to an H200's times within 5 %
+// (docs/lab/sm80.md); what is compared are their ratios.
+Division division_for(const Config& config, const Problem& problem, const DeviceCaps& caps) {
+  if (!can_divide_k(config, problem)) return {};
+  if (problem.batch_invariant) return {kInvariantParts};
+  constexpr double kOutputs = 6.0, kSums = 5.5, kLaunch = 2.0, kBytes = 10.0e6;  // bytes a us
+  constexpr double kShares = 6.0, kShareBytes = 2.1e6, kLeastGain = 0.98;
+  const double chunk_us = tile_m_of(config) == 64 ? 0.9 : 1.46;
+  const int64_t tiles = tiles_of(problem, config), chunks = chunks_of(problem);
   const int64_t sms = std::max(caps.num_sms, 1);
-  const auto time_of = [&](int64_t splits) {
+  const auto waves_us = [&](int64_t splits) {
     const auto waves = static_cast<double>(ceil_div(tiles * splits, sms));
     const double of_chunks = chunk_us * static_cast<double>(ceil_div(chunks, splits));
     if (splits == 1) return waves * (of_chunks + kOutputs);
     return waves * (of_chunks + kSums) + kLaunch +
-           static_cast<double>(partial_bytes(problem, config, splits)) / kBytes;
+           static_cast<double>(partial_bytes(problem, config, {splits})) / kBytes;
+  };
+  const auto shares_us = [&](int64_t ctas) {
+    const int64_t share = ceil_div(tiles % ctas * chunks, ctas);
+    return static_cast<double>(tiles / ctas) * (chunk_us * static_cast<double>(chunks) + kOutputs) +
+           static_cast<double>(share) * chunk_us + kShares +
+           static_cast<double>(shared_parts(tiles, ctas) * tile_bytes(config)) / kShareBytes;
   };
   int64_t best = 1;
   for (const int64_t splits : kSplits) {
-    if (splits <= chunks && partial_bytes(problem, config, splits) <= kMaxPartialBytes &&
-        time_of(splits) < time_of(best))
+    if (splits <= chunks && partial_bytes(problem, config, {splits}) <= kMaxPartialBytes &&
+        waves_us(splits) < waves_us(best))
       best = splits;
   }
-  return best;
+  const Division shares = shares_of(config, problem, sms);
+  const bool shared = can_share(config, problem) &&
+                      partial_bytes(problem, config, shares) <= kMaxPartialBytes &&
+                      shares_us(shares.ctas) < kLeastGain * waves_us(best);
+  return shared ? shares : Division{best};
 }
 
 namespace {
@@ -220,35 +257,49 @@ Params params_of(const LaunchParts& parts) {
   params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, tile_n_of(config)));
   params.tiles = static_cast<uint32_t>(grouped ? most_group_tiles(p, tile_m) * params.tiles_n
                                                : tiles_of(p, config));
-  params.splits = static_cast<uint32_t>(parts.splits);
+  params.splits = static_cast<uint32_t>(parts.division.splits);
+  if (parts.division.ctas > 0) {
+    params.shares = make_shares(params.tiles, static_cast<uint32_t>(chunks_of(p)),
+                                static_cast<uint32_t>(parts.division.ctas));
+  }
   params.partials = static_cast<float*>(parts.workspace);
   return params;
 }
 
 KernelLaunch launch_of(const LaunchParts& parts, const Params& params) {
   const Config& config = parts.instance.config;
-  KernelLaunch launch{.kernel = {config.prepared ? "dual_gemm_sm80_prepared" : "dual_gemm_sm80",
-                                 parts.instance.entry, parts.instance.kernel},
-                      .ctas = params.tiles * params.splits,
-                      .threads = static_cast<uint32_t>(threads_of(config)),
-                      .dynamic_smem_bytes = static_cast<uint32_t>(smem_bytes_of(config))};
+  KernelLaunch launch{
+      .kernel = {config.prepared ? "dual_gemm_sm80_prepared" : "dual_gemm_sm80",
+                 parts.instance.entry, parts.instance.kernel},
+      .ctas = params.shares.ctas > 0 ? params.shares.ctas : params.tiles * params.splits,
+      .threads = static_cast<uint32_t>(threads_of(config)),
+      .dynamic_smem_bytes = static_cast<uint32_t>(smem_bytes_of(config))};
   launch.set_params(params);
   return launch;
 }
 
 }  // namespace
 
-int64_t workspace_bytes(const Problem& problem, const Instance& instance, int64_t splits) {
+int64_t workspace_bytes(const Problem& problem, const Instance& instance,
+                        const Division& division) {
   const Config& config = instance.config;
   if (problem.grouping != Grouping::kNone) return group_tiles_bytes(problem, tile_m_of(config));
-  return splits == 1 ? 0 : partial_bytes(problem, config, splits);
+  return is_divided(division) ? partial_bytes(problem, config, division) : 0;
 }
 
-int64_t intermediate_bytes(const Problem& problem, const Instance& instance, int64_t splits) {
-  if (splits == 1) return 0;
+int64_t intermediate_bytes(const Problem& problem, const Instance& instance,
+                           const Division& division) {
+  if (!is_divided(division)) return 0;
+  const Config& config = instance.config;
+  if (division.ctas > 0) {
+    const int64_t parts = shared_parts(tiles_of(problem, config), division.ctas);
+    const int64_t rows =
+        std::min<int64_t>(core::round_up(problem.m, kGroupRows), tile_m_of(config));
+    return 2 * parts * tile_bytes(config) * rows / tile_m_of(config);
+  }
   const int64_t rows = core::round_up(problem.m, kGroupRows) * problem.l;
-  const int64_t columns = 2 * core::round_up(problem.n, tile_n_of(instance.config));
-  return 2 * splits * rows * columns * static_cast<int64_t>(sizeof(float));
+  const int64_t columns = 2 * core::round_up(problem.n, tile_n_of(config));
+  return 2 * division.splits * rows * columns * static_cast<int64_t>(sizeof(float));
 }
 
 KernelLaunch build_launch(const LaunchParts& parts) { return launch_of(parts, params_of(parts)); }
@@ -262,7 +313,7 @@ std::vector<KernelLaunch> build_fused(const LaunchParts& parts) {
   }
   const Params params = params_of(parts);
   launches.push_back(launch_of(parts, params));
-  if (parts.splits > 1) {
+  if (is_divided(parts.division) && params.shares.first_shared_tile() < params.tiles) {
     const Config& config = parts.instance.config;
     launches.push_back(finish_partials_launch({.of_tiles = params,
                                                .shape = tile_shape_of(config),

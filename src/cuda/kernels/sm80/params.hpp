@@ -11,6 +11,7 @@
 #include "cuda/device/row_index.hpp"
 #include "cuda/kernels/common/operand_view.hpp"
 #include "cuda/kernels/packed/packed_unit.hpp"
+#include "cuda/kernels/sm80/shares.hpp"
 
 namespace dualgemm::cuda::sm80 {
 
@@ -39,10 +40,13 @@ struct Params {
   uint32_t row_scale_stride;  // from a batch's first a_row_scale to the next one's
   uint32_t k16;               // k / 16
   uint32_t tiles_m, tiles_n;  // of a batch
-  uint32_t tiles;             // of all batches; CTAs: tiles * splits
-  // CTAs that divide the k of a tile of D. More than one: sums go to `partials`, and a launch of
-  // FinishParams follows. [split][tile][warp][item][half of an item][lane][4 floats].
+  uint32_t tiles;             // of all batches; CTAs: tiles * splits, or shares.ctas
+  // CTAs that divide the k of every tile of D, or have shares of all tiles. Sums of a part of k go
+  // to `partials`, and a launch of FinishParams follows:
+  // [slot][warp][item][half of an item][lane][4 floats], slot: split * tiles + tile, or
+  // Shares::slot().
   uint32_t splits;
+  Shares shares;
   float* partials;
   GroupTiles groups;   // with a table: instead of tiles_m and l; CTAs for as many as may be
   RowIndex row_index;  // with groups

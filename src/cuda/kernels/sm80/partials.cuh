@@ -8,12 +8,55 @@
 
 namespace dualgemm::cuda::sm80 {
 
-// Item `item` of a warp's sums over part `split` of k: [half of an item][lane][4 floats]. items: of
-// a warp.
+// Chunks of k of one tile, which one CTA multiplies: all of them, or a part whose sums go to
+// `slot`.
+struct Piece {
+  uint32_t tile;
+  uint32_t begin, end;
+  bool is_whole;
+  uint64_t slot;
+};
+
+DUALGEMM_DEVICE uint32_t chunks_of_tile(const Params& params) {
+  return (params.k16 + kChunkK16 - 1) / kChunkK16;
+}
+
+// Part `part` of so many of k.
+struct Chunks {
+  uint32_t begin, end;
+};
+DUALGEMM_DEVICE Chunks chunks_of(const Params& params, uint32_t part, uint32_t parts) {
+  const uint32_t chunks = chunks_of_tile(params);
+  return {chunks * part / parts, chunks * (part + 1) / parts};
+}
+
+// The piece of a wide tile that a CTA has in turn number `turn`; in a share without one, or of a
+// tile that no group has, nothing is to be done.
+DUALGEMM_DEVICE Piece piece_of(const Params& params, uint32_t turn) {
+  if (params.shares.ctas == 0) {
+    const uint32_t index = blockIdx.x + turn * gridDim.x, tile = index / params.splits;
+    const uint32_t part = index - tile * params.splits;
+    const Chunks chunks = chunks_of(params, part, params.splits);
+    return {tile, chunks.begin, chunks.end, params.splits == 1,
+            static_cast<uint64_t>(part) * params.tiles + tile};
+  }
+  const Shares& shares = params.shares;
+  const uint32_t chunks = chunks_of_tile(params);
+  if (turn < shares.whole_turns) return {blockIdx.x + turn * shares.ctas, 0, chunks, true, 0};
+  const bool is_first = turn == shares.whole_turns;
+  const uint32_t begin = shares.begin(blockIdx.x);
+  const uint32_t tile = begin / chunks + turn - shares.whole_turns, first = tile * chunks;
+  const uint32_t end = min(shares.begin(blockIdx.x + 1), first + chunks);
+  const uint32_t from = is_first ? begin : min(first, end);
+  return {shares.first_shared_tile() + tile, from - first, end - first, end - from == chunks,
+          Shares::slot(blockIdx.x, is_first)};
+}
+
+// Item `item` of a warp's sums: [half of an item][lane][4 floats]. items: of a warp.
 DUALGEMM_DEVICE float4* partial_item(const Params& params, uint32_t warps, uint32_t items,
-                                     uint32_t split, uint32_t tile, uint32_t warp, uint32_t item) {
-  const uint64_t of_tile = (static_cast<uint64_t>(split) * params.tiles + tile) * warps + warp;
-  return reinterpret_cast<float4*>(params.partials) + (of_tile * items + item) * kItemFloats * 8;
+                                     uint64_t slot, uint32_t warp, uint32_t item) {
+  return reinterpret_cast<float4*>(params.partials) +
+         ((slot * warps + warp) * items + item) * kItemFloats * 8;
 }
 
 // Whether rows of a group of the warp's exist: where they do not, nothing is stored or read.
@@ -23,14 +66,14 @@ DUALGEMM_DEVICE bool group_exists(const Place& place, uint32_t group) {
 
 // unit: what the sums are multiplied with, a power of two.
 template <Config kCfg>
-DUALGEMM_DEVICE void store_partials(const Params& params, const Place& place, uint32_t split,
-                                    uint32_t tile, float unit, const Sums<kCfg>& sums) {
+DUALGEMM_DEVICE void store_partials(const Params& params, const Place& place, uint64_t slot,
+                                    float unit, const Sums<kCfg>& sums) {
   const uint32_t thread = ptx::thread_index_anew(), warp = thread / 32, lane = thread % 32;
 #pragma unroll
   for (int item = 0; item < items_of(kCfg); ++item) {
     if (!group_exists(place, item % kCfg.groups)) continue;
     float4* const to =
-        partial_item(params, warps_of(kCfg), items_of(kCfg), split, tile, warp, item) + lane;
+        partial_item(params, warps_of(kCfg), items_of(kCfg), slot, warp, item) + lane;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       to[32 * half] = make_float4(
