@@ -128,7 +128,9 @@ def configs_to_try(average, packed, prepared):
         wanted += [f"kernel=skinny,tile_m=8,tile_n={columns}" for columns in (16, 32)]
         wanted += [f"isa=sm80,tile_m={rows}" for rows in (8, 64) if packed and not prepared]
     return wanted + [
-        f"kernel=wgmma,tile_m={rows}" for rows in (16, 32, 64, 128, 256) if average / 16 <= rows <= 8 * max(average, 8)
+        f"kernel=wgmma,tile_m={rows},tile_n={columns}"
+        for rows, columns in ((16, 32), (32, 64), (64, 128), (128, 64), (128, 96), (256, 64))
+        if average / 16 <= rows <= 8 * max(average, 8)
     ]
 
 

@@ -9,8 +9,8 @@ namespace {
 struct GroupShape {
   int tile_m, tile_n, k_warpgroups;
 };
-constexpr GroupShape kGroupShapes[] = {
-    {16, 32, 4}, {32, 64, 2}, {64, 128, 1}, {128, 64, 1}, {256, 64, 1}};
+constexpr GroupShape kGroupShapes[] = {{16, 32, 4},  {32, 64, 2},  {64, 128, 1},
+                                       {128, 64, 1}, {256, 64, 1}, {128, 96, 1}};
 
 const std::vector<DataType> kF16OfA{DataType::kE2M1, DataType::kF16};
 const std::vector<DataType> kBF16OfA{DataType::kBF16};
@@ -50,6 +50,10 @@ TEST(Sm90aGroups, TilesOf32Rows) {
 TEST(Sm90aGroups, TilesOf64Rows) { expect_every_way(kGroupShapes[2], kF16OfA, true); }
 TEST(Sm90aGroups, TilesOf128Rows) { expect_every_way(kGroupShapes[3], kF16OfA, false); }
 TEST(Sm90aGroups, TilesOf256Rows) { expect_every_way(kGroupShapes[4], kBF16OfA, true); }
+TEST(Sm90aGroups, TilesOf96Columns) {
+  expect_every_way(kGroupShapes[5], kF16OfA, true);
+  expect_every_way(kGroupShapes[5], kBF16OfA, false);
+}
 
 TEST(Sm90aGroups, RowsByIndex) {
   Rng rng;

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "cuda/device/divisor.hpp"
+#include "cuda/kernels/sm90a/extents.hpp"
 #include "cuda/kernels/sm90a/launch.hpp"
 #include "cuda/strategies/strategies.hpp"
 #include "plan/choose.hpp"
@@ -53,6 +54,24 @@ TEST(Sm90aChoice, PlansForAGpuThatIsNotThere) {
   EXPECT_GT(shared.workspace_bytes, 9 * 7168 * 2 + 132 * 16 * 64 * 4 - 1);  // and partial sums
   EXPECT_EQ(plan({.m = 1, .n = 3072, .k = 7168, .batch_invariant = true}).shape.ctas,
             24);  // whole tiles
+}
+
+// Tiles of 96 columns where they fill 132 SMs better than those of 64.
+TEST(Sm90aChoice, TilesOf96Columns) {
+  const auto tile_n = [](int64_t m, int64_t n, bool batch_invariant = false) {
+    const Problem p{.m = m, .n = n, .k = 7168, .batch_invariant = batch_invariant};
+    for (const bool prepared : {false, true}) {
+      EXPECT_EQ(sm90a::choose_instance(p, 132, prepared).config.prepared, prepared);
+    }
+    return sm90a::tile_n_of(sm90a::choose_instance(p, 132, true).config);
+  };
+  for (const int64_t m : {256, 512, 1024}) {
+    EXPECT_EQ(tile_n(m, 3072), 96) << m;
+    EXPECT_EQ(tile_n(m, 4096), 64) << m;
+  }
+  EXPECT_EQ(tile_n(128, 3072), 64) << "32 tiles for 132 SMs";
+  EXPECT_EQ(tile_n(2048, 3072), 64) << "three waves of 256 rows";
+  EXPECT_EQ(tile_n(512, 3072, true), 96) << "a wave of whole tiles for two";
 }
 
 TEST(Sm90aChoice, SchedulesAndRefusals) {

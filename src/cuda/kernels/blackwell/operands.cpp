@@ -29,7 +29,7 @@ Status place_operand(TmaOperand operand, int64_t batches, int box_rows, void* wo
     const bool in_rows =
         operand.scale_copy == kNoCopy && matrix.scale_layout == ScaleLayout::kLinear;
     DUALGEMM_TRY(encode(in_rows ? linear_scale_view(operand, batches, kTileK / 16, box_rows)
-                                : swizzled_scale_view(operand, batches, kMmaSteps, base),
+                                : swizzled_scale_view(operand, batches, {kMmaSteps}, base),
                         encode_tiled, scales));
     if (linear != nullptr) *linear = in_rows;
   }

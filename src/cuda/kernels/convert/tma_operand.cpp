@@ -72,7 +72,7 @@ TensorView linear_scale_view(const TmaOperand& operand, int64_t batches, int64_t
           .box = {static_cast<uint32_t>(box_cols), static_cast<uint32_t>(box_rows), 1}};
 }
 
-TensorView swizzled_scale_view(const TmaOperand& operand, int64_t batches, int64_t box_tiles,
+TensorView swizzled_scale_view(const TmaOperand& operand, int64_t batches, const ScaleTileBox& box,
                                const uint8_t* workspace) {
   const core::ResolvedMatrix& matrix = *operand.matrix;
   const bool copied = operand.scale_copy != kNoCopy;
@@ -90,7 +90,8 @@ TensorView swizzled_scale_view(const TmaOperand& operand, int64_t batches, int64
                    static_cast<uint64_t>(tile_rows), static_cast<uint64_t>(batches)},
           .stride_bytes = {kTmaScaleTileBytes, static_cast<uint64_t>(row_stride),
                            static_cast<uint64_t>(batch_stride)},
-          .box = {kTmaScaleTileBytes / 2, static_cast<uint32_t>(box_tiles), 1, 1}};
+          .box = {kTmaScaleTileBytes / 2, static_cast<uint32_t>(box.along_k),
+                  static_cast<uint32_t>(box.along_rows), 1}};
 }
 
 Status settle_copy(const char* name, const void* data, bool needs_copy, int64_t* copy) {

@@ -61,8 +61,11 @@ TensorView data_view(const TmaOperand& operand, int64_t batches, int64_t box_row
 // Rows of k/16 scales; a stage takes `box_cols` of `box_rows` of them.
 TensorView linear_scale_view(const TmaOperand& operand, int64_t batches, int64_t box_cols,
                              int64_t box_rows);
-// Scale tiles; a stage takes `box_tiles` neighbours along k.
-TensorView swizzled_scale_view(const TmaOperand& operand, int64_t batches, int64_t box_tiles,
+// Scale tiles; a stage takes so many neighbours along k, and along the rows.
+struct ScaleTileBox {
+  int64_t along_k, along_rows = 1;
+};
+TensorView swizzled_scale_view(const TmaOperand& operand, int64_t batches, const ScaleTileBox& box,
                                const uint8_t* workspace);
 
 }  // namespace dualgemm::cuda

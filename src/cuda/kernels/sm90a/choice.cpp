@@ -52,9 +52,16 @@ const Instance* find_instance(int64_t tile_m, int64_t tile_n, int64_t k_warpgrou
 
 namespace {
 
-// What a tile takes, in hundredths of one of 16 rows: fitted to the experts of DeepSeek-V3,
+constexpr int64_t kWideCols = 96;
+
+// What a row of tiles takes, in hundredths of one of 16 rows: fitted to the experts of DeepSeek-V3,
 // Qwen3-30B-A3B, gpt-oss-120b and Mixtral on an H200, 8 to 1024 rows of an expert on average.
-int64_t group_tile_cost(int tile_m) {
+int64_t group_tile_cost(const Config& config, int64_t n) {
+  const int tile_m = config.tile_m;
+  if (tile_n_of(config) == kWideCols) {
+    // 178 for 192, measured with Qwen3-30B-A3B and gpt-oss-120b, whose columns fill tiles of 96.
+    return 178 * core::round_up(n, kWideCols) / core::round_up(n, kWarpgroupCols * 2);
+  }
   return tile_m <= 16 ? 100 : tile_m <= 32 ? 104 : tile_m <= 64 ? 128 : tile_m <= 128 ? 192 : 370;
 }
 
@@ -73,10 +80,43 @@ const Instance& choose_group_instance(const Problem& problem, bool prepared) {
     const auto tiles = [&](int64_t of_rows) { return ceil_div(of_rows, config.tile_m); };
     const int64_t cost =
         (tiles(std::max<int64_t>(rows - spread, 1)) + 2 * tiles(rows) + tiles(rows + spread)) *
-        group_tile_cost(config.tile_m);
+        group_tile_cost(config, problem.n);
     if (best == nullptr || cost < least) best = &instance, least = cost;
   }
   return *best;
+}
+
+// A k-tile of a tile of 128 rows or more, in hundredths of one of 128 by 64: 1.6 us on a cool H200.
+int64_t k_tile_cost(const Config& config) {
+  if (config.tile_m > 128) return 178;
+  return tile_n_of(config) == kWideCols ? 139 : 100;
+}
+
+// What such tiles should take together, in the same unit. Sums that CTAs exchange take as long as
+// so many k-tiles of the smallest: measured with (3072 and 4096, 7168) and (3072, 4096), 128 to
+// 1024 rows, within 5 % (docs/lab/sm90a.md, "Tiles of 96 columns").
+int64_t estimated_time(const Problem& problem, const Config& config, int num_sms) {
+  constexpr int64_t kPairs = 260, kShared = 470;
+  const Schedule schedule = make_schedule(problem, config, num_sms);
+  const int64_t cost = k_tile_cost(config), k_tiles = k_tiles_of(problem);
+  const int64_t area = config.tile_m * tile_n_of(config), smallest = 128 * 64;
+  if (schedule.paired) return k_tiles * cost / 2 + kPairs * area / smallest;
+  const int64_t waves = ceil_div(schedule.whole_tiles, schedule.ctas);
+  const int64_t shared = ceil_div(schedule.shared_k_tiles, schedule.ctas);
+  return (waves * k_tiles + shared) * cost + (shared > 0 ? kShared * area / smallest : 0);
+}
+
+// Tiles of 96 columns in place of tuned ones of 64, which the table has alone, where they fill the
+// SMs better.
+const Instance& or_wide_tiles(const Instance& tuned, const Problem& problem, int num_sms) {
+  if (tuned.config.tile_m < 128) return tuned;
+  const Instance& wide =
+      *find_instance(128, kWideCols, 1, tuned.config.bf16, tuned.config.prepared);
+  constexpr int64_t kPercent = 98;
+  return estimated_time(problem, wide.config, num_sms) * 100 <
+                 estimated_time(problem, tuned.config, num_sms) * kPercent
+             ? wide
+             : tuned;
 }
 
 }  // namespace
@@ -87,7 +127,8 @@ const Instance& choose_instance(const Problem& problem, int num_sms, bool prepar
   const TuningRow& row =
       choose_row(tuning_table(), {problem.m, problem.n, problem.k, problem.l}, num_sms);
   const Instance& tuned = *find_instance(row.tile_m, row.tile_n, row.k_warpgroups, bf16, prepared);
-  return is_for(tuned.config, problem) ? tuned : *find_instance(64, 128, 1, bf16, prepared);
+  if (!is_for(tuned.config, problem)) return *find_instance(64, 128, 1, bf16, prepared);
+  return or_wide_tiles(tuned, problem, num_sms);
 }
 
 Schedule make_schedule(const Problem& problem, const Config& config, int64_t max_ctas) {
@@ -123,7 +164,7 @@ const Instance& choose_sequential_instance(const Problem& problem, int num_sms) 
   for (const Instance& instance : sequential_instances()) {
     if (!is_for(instance.config, problem)) continue;
     const int64_t cost = ceil_div(tiles_of(problem, instance.config), num_sms) *
-                         group_tile_cost(instance.config.tile_m);
+                         group_tile_cost(instance.config, problem.n);
     if (best == nullptr || cost < least) best = &instance, least = cost;
   }
   return *best;

@@ -64,13 +64,15 @@ constexpr bool can_pair(const Config& config) {
   return config.tile_m % (2 * chunk_rows(config)) == 0;
 }
 
+// Scale tiles of 128 rows in which `tile_n` neighbours lie that begin at a multiple of tile_n.
+constexpr int scale_tile_rows_of(int64_t tile_n) { return 128 % tile_n == 0 ? 1 : 2; }
+
 // Derived from a Config; every rule stands under what it limits.
 template <Config kCfg>
 struct Budget {
   static constexpr int kTileN = kCfg.n_warpgroups * kWarpgroupCols;  // of D
   static_assert(!kCfg.sequential ||
                 (kCfg.k_warpgroups == 1 && kCfg.tile_m <= 128 && !kCfg.prepared && !kCfg.grouped));
-  static_assert(kTileN <= 128, "swizzled scales of a tile lie in one scale tile of 128 rows");
   static_assert(kSubK == kUnitK, "a sub-tile is a chunk of prepared weights");
   static_assert(kTileN <= kUnitMultiple * kUnitCols, "prepared weights of a tile are contiguous");
   static constexpr int kUnits = kTileN / kUnitCols;
@@ -87,8 +89,12 @@ struct Budget {
       kLaunchRegisters + kSpare < 240 ? kLaunchRegisters + kSpare : 240;
 
   static constexpr int kCodeBytes = 2 * kTileN * kRowBytes;
-  // Room for either layout: rows of 16 scales, or four scale tiles of 128 rows each.
-  static constexpr int kScaleBytes = 2 * kScaleTiles * kScaleTileBytes;
+  // Scale tiles of 128 rows, one or two, in which a tile's rows lie.
+  static constexpr int kScaleTileRows = scale_tile_rows_of(kTileN);
+  static constexpr int kSwizzledBytes = kScaleTileRows * kScaleTiles * kScaleTileBytes;
+  // Room for either layout: rows of 16 scales, or scale tiles, four along k.
+  static_assert(kSwizzledBytes >= kTileN * kScaleRowBytes);
+  static constexpr int kScaleBytes = 2 * kSwizzledBytes;
   static constexpr int kWeightBytes =
       kCfg.prepared ? kSubs * kUnits * kUnitBytes : kCodeBytes + kScaleBytes;
   static_assert(kWeightBytes % kSwizzleAlignment == 0, "stages follow each other at atoms");

@@ -30,8 +30,10 @@ DUALGEMM_DEVICE RowPlace place_of_thread(bool linear_scales, uint32_t group, uin
             unit + static_cast<uint32_t>(offsetof(PackedUnit, scales)) + lane * 2};
   }
   const uint32_t row = group * kWarpgroupCols + warp * 8 + lane / 4, q = lane % 4;
-  const uint32_t tile_row = (n_begin + row) % 128;
-  const uint32_t swizzled = q * kScaleTileBytes + tile_row % 32 * 16 + tile_row / 32 * 4;
+  const uint32_t scale_row = n_begin % 128 + row, tile_row = scale_row % 128;
+  uint32_t swizzled = q * kScaleTileBytes + tile_row % 32 * 16 + tile_row / 32 * 4;
+  if constexpr (Budget<kCfg>::kScaleTileRows > 1)
+    swizzled += scale_row / 128 * (kScaleTiles * kScaleTileBytes);
   const uint32_t linear = row * kScaleRowBytes + q * 4;
   return {row * kRowBytes + ((2 * q) ^ (row % 8)) * 16, linear_scales ? linear : swizzled};
 }

@@ -47,9 +47,9 @@ struct WeightStage {
   alignas(
       kSwizzleAlignment) uint8_t gate[Budget<kCfg>::kTileN * kRowBytes];  // (tile_n, 128), swizzled
   uint8_t up[Budget<kCfg>::kTileN * kRowBytes];
-  uint8_t
-      sf_gate[kScaleTiles * kScaleTileBytes];  // (tile_n, 16), or (4, 512): scale tiles of 128 rows
-  uint8_t sf_up[kScaleTiles * kScaleTileBytes];
+  // (tile_n, 16), or (1 or 2, 4, 512): scale tiles of 128 rows
+  uint8_t sf_gate[Budget<kCfg>::kSwizzledBytes];
+  uint8_t sf_up[Budget<kCfg>::kSwizzledBytes];
 };
 
 template <Config kCfg>

@@ -16,14 +16,15 @@
   X(name, prepared, false, 64, 2, 2, type)             \
   X(name, prepared, false, 64, 4, 1, type)             \
   X(name, prepared, false, 128, 2, 1, type)            \
+  X(name, prepared, false, 128, 3, 1, type)            \
   X(name, prepared, false, 256, 2, 1, type)
-// One of each tile_m, in ascending order. Experts are many: columns of D need not be shared out
-// more finely.
+// tile_m ascends. Experts are many: columns of D need not be shared out more finely.
 #define DUALGEMM_SM90A_GROUP_SHAPES(X, name, prepared, type) \
   X(name, prepared, true, 16, 1, 4, type)                    \
   X(name, prepared, true, 32, 2, 2, type)                    \
   X(name, prepared, true, 64, 4, 1, type)                    \
   X(name, prepared, true, 128, 2, 1, type)                   \
+  X(name, prepared, true, 128, 3, 1, type)                   \
   X(name, prepared, true, 256, 2, 1, type)
 // X(tile_m, n_warpgroups, bf16 or f16). A thread has the sums of two products.
 #define DUALGEMM_SM90A_SEQUENTIAL_INSTANCES(X) \

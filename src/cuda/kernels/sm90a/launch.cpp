@@ -110,6 +110,7 @@ Status add_weights(const core::ResolvedProblem& problem, const Buffers& buffers,
                    EncodeTiled encode_tiled, const MapsOfWeights& maps,
                    std::vector<KernelLaunch>& launches) {
   const int64_t batches = problem.problem.l;
+  const ScaleTileBox scale_tiles{kScaleTiles, scale_tile_rows_of(tile_n)};
   for (Weight weight : {Weight{{"gate", "gate_scales", &problem.gate, buffers.gate,
                                 buffers.gate_scales, pieces.gate, pieces.sf_gate},
                                &maps.gate,
@@ -124,7 +125,7 @@ Status add_weights(const core::ResolvedProblem& problem, const Buffers& buffers,
     DUALGEMM_TRY(settle_copy(weight.scales_name, weight.scales, !suit, &weight.scale_copy));
     DUALGEMM_TRY(encode(data_view(weight, batches, tile_n, base), encode_tiled, weight.data_map));
     DUALGEMM_TRY(encode(linear_scales ? linear_scale_view(weight, batches, kScaleRowBytes, tile_n)
-                                      : swizzled_scale_view(weight, batches, kScaleTiles, base),
+                                      : swizzled_scale_view(weight, batches, scale_tiles, base),
                         encode_tiled, weight.scale_map));
     add_copies(weight, batches, base, launches);
   }

@@ -8,12 +8,23 @@ DUALGEMM_DEVICE void load_weight_stage(const Params& params, WeightStage<kCfg, t
                                        ptx::Barrier* full, const Tile& tile, uint32_t k_tile,
                                        ptx::CachePolicy policy) {
   ptx::mbarrier_arrive_expect_tx(full, sizeof(stage.units));
+  const uint32_t first = tile.n_begin / kUnitCols;
 #pragma unroll
   for (uint32_t sub = 0; sub < kSubs; ++sub) {
-    ptx::cp_async_bulk(
-        stage.units[sub],
-        params.packed.unit(tile.batch, k_tile * kSubs + sub, tile.n_begin / kUnitCols),
-        sizeof(stage.units[sub]), full, policy);
+    const uint8_t* const from = params.packed.unit(tile.batch, k_tile * kSubs + sub, first);
+    if constexpr (kUnitMultiple % Budget<kCfg>::kUnits == 0) {
+      ptx::cp_async_bulk(stage.units[sub], from, sizeof(stage.units[sub]), full, policy);
+    } else {
+      // The chunk's units may end before the tile's do: what is beyond is no column of D, and comes
+      // from the tile's first units once more.
+      const uint32_t there =
+          min(static_cast<uint32_t>(sizeof(stage.units[sub])),
+              static_cast<uint32_t>(params.packed.chunk_bytes) - first * kUnitBytes);
+      ptx::cp_async_bulk(stage.units[sub], from, there, full, policy);
+      if (there < sizeof(stage.units[sub]))
+        ptx::cp_async_bulk(reinterpret_cast<uint8_t*>(stage.units[sub]) + there, from,
+                           sizeof(stage.units[sub]) - there, full, policy);
+    }
   }
 }
 
@@ -40,9 +51,9 @@ DUALGEMM_DEVICE void load_weight_stage(const Params& params, const WeightMaps& m
   const auto batch = static_cast<int32_t>(tile.batch);
   const auto k_byte = static_cast<int32_t>(k_tile * kRowBytes);
   constexpr uint32_t kLinearBytes = 2 * Budget<kCfg>::kTileN * kScaleRowBytes;
-  constexpr uint32_t kSwizzledBytes = 2 * kScaleTiles * kScaleTileBytes;
   ptx::mbarrier_arrive_expect_tx(
-      full, Budget<kCfg>::kCodeBytes + (params.linear_scales ? kLinearBytes : kSwizzledBytes));
+      full, Budget<kCfg>::kCodeBytes +
+                (params.linear_scales ? kLinearBytes : 2 * Budget<kCfg>::kSwizzledBytes));
   ptx::cp_async_bulk_tensor_3d(stage.gate, maps.gate, k_byte, n_begin, batch, full, policy);
   ptx::cp_async_bulk_tensor_3d(stage.up, maps.up, k_byte, n_begin, batch, full, policy);
   if (params.linear_scales) {
