@@ -45,7 +45,8 @@ class ProgramWithTools : public Program {
   bool left_nothing_behind() const { return std::filesystem::is_empty(path("temporary")); }
   // No folder has the tools any more, whatever is installed.
   void remove_tools() {
-    std::filesystem::remove_all(path("cuda")), path_of_programs_.emplace("PATH", "");
+    std::filesystem::remove_all(path("cuda"));
+    path_of_programs_.emplace("PATH", "");
   }
 
  private:
