@@ -163,6 +163,16 @@ TEST_F(ExecWithTools, EachKernelIsCountedOnce) {
   EXPECT_TRUE(contains(outcome.err, " statements have the instructions that ptxas made of them\n"));
 }
 
+// Then the system forgets how a tool has ended.
+TEST_F(ExecWithTools, AProgramMayIgnoreItsChildren) {
+  const std::string program = std::string("trap '' CHLD; exec ") + PTXSIM_DRIVER_PROGRAM;
+  const Outcome outcome = start({"exec", "--time", "--sass", "ptxas", "--device", "h100", "--",
+                                 "/bin/sh", "-c", program + " textures"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome;
+  EXPECT_TRUE(contains(outcome.err, " statements have the instructions that ptxas made of them\n"));
+  EXPECT_EQ(read("disassembled"), "once\n");
+}
+
 TEST_F(ExecWithTools, TheTableServesWithoutThem) {
   EXPECT_EQ(counts({"--sass", "off"}).at("from"), "table");
   EXPECT_FALSE(std::filesystem::exists(path("arguments")));
