@@ -17,9 +17,11 @@
 #include "cli/loaded.hpp"
 #include "cli/program_process.hpp"
 #include "cli/reports_version.hpp"
+#include "cli/time_report.hpp"
 #include "fake_cuda/device_model.hpp"
 #include "fake_cuda/settings.hpp"
 #include "printable.hpp"
+#include "timing/cuda_tools.hpp"
 #include "timing/parameters.hpp"
 
 namespace ptxsim::cli {
@@ -70,6 +72,7 @@ cuda::Settings settings_of(const ExecArgs& args, const std::string& report) {
   for (const std::string& file : args.substitutes)
     settings.substitutes.push_back(fs::absolute(file).string());
   settings.time = args.time;
+  settings.sass = args.sass;
   settings.max_clusters = args.max_clusters;
   settings.once = args.once;
   Options& options = settings.options = options_of(args);
@@ -125,6 +128,7 @@ void print_text(std::ostream& out, const ExecArgs& args, const ExecReport& repor
                        kernel.shape);
     if (kernel.timed > 0) print_times(out, kernel);
     out << "\n";
+    if (kernel.timed > 0) out << "    " << instructions_text(kernel.instructions) << "\n";
   }
   for (const ExecFinding& finding : report.findings) {
     if (finding.severity == "advisory" && !args.verbose && !args.strict) continue;
@@ -177,6 +181,11 @@ void print_json(std::ostream& out, const ExecArgs& args, const ExecReport& repor
       of_kernel["microseconds"] = kernel.times.all;
       of_kernel["gap_microseconds"] = kernel.times.gap;
       of_kernel["power_microseconds"] = kernel.times.power;
+      if (kernel.timed > 0)
+        of_kernel["instructions"] = Json{{"from", kernel.instructions.from},
+                                         {"statements", kernel.instructions.statements},
+                                         {"counted", kernel.instructions.counted},
+                                         {"note", kernel.instructions.note}};
       for (const auto& [what, us] : kernel.critical_path)
         of_kernel["critical_path"].push_back(Json{{"what", what}, {"us", us}});
       if (kernel.times.high > 0) {
@@ -254,6 +263,11 @@ void add_exec_options(CLI::App& app, ExecArgs& args) {
   app.add_flag(
       "--time", args.time,
       "Estimate each launch, as `ptxsim time` does of its first cluster, or of those of --sample");
+  app.add_option("--sass", args.sass,
+                 "Instructions of each statement, for --time: auto, ptxas or off, as of `ptxsim "
+                 "time`; each kernel is counted once")
+      ->check(CLI::IsMember({"off", "auto", "ptxas"}))
+      ->capture_default_str();
   app.add_flag("--verbose", args.verbose, "Print kernels and advisories");
   app.add_flag("--json", args.json, "Print the report as JSON");
   app.add_option("--report", args.report_file, "Write the report to this file; default: stderr");
@@ -276,6 +290,10 @@ int exec_command(const ExecArgs& args) {
   if (args.time && timing::built_in_parameters(args.device).empty())
     return print_error(refusal(
         fmt::format("--time: '{}'; the clock knows {}", args.device, timing::built_in_gpus())));
+  if (const std::string missing = timing::missing_cuda_tool();
+      args.time && args.sass == "ptxas" && !missing.empty())
+    return print_error(
+        refusal(fmt::format("--sass: no {} in {}", missing, timing::kWhereToolsAre)));
   Result<std::vector<Suppression>> suppressions = load_suppressions(args);
   if (!suppressions.ok()) return print_error(suppressions.error());
   const fs::path folder = library_folder();

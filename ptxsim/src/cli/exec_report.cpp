@@ -90,9 +90,13 @@ void add_launch(ExecReport& report, const Json& record,
   kernel.warp_instructions += record.at("warp_instructions").get<uint64_t>();
   kernel.clusters_left_out += record.value("clusters_left_out", uint64_t{0});
   if (record.contains("microseconds")) {
-    if (kernel.timed++ == 0)
+    if (kernel.timed++ == 0) {
       for (const Json& share : record.value("critical_path", Json::array()))
         kernel.critical_path.emplace_back(share.at("what"), share.at("us"));
+      const Json& counts = record.at("instructions");
+      kernel.instructions = {counts.at("from"), counts.at("note"), counts.at("statements"),
+                             counts.at("counted")};
+    }
     kernel.times.all += record.at("microseconds").get<double>();
     kernel.times.gap += record.value("gap_microseconds", 0.0);
     kernel.times.power += record.value("power_microseconds", 0.0);

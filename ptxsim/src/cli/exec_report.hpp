@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/findings_output.hpp"
+#include "timing/counted_costs.hpp"
 
 namespace ptxsim::cli {
 
@@ -33,6 +34,7 @@ struct ExecKernel {
   uint64_t timed = 0;                                         // of the launches
   ExecTimes times;                                            // of these, by the clock
   std::string shape;                                          // of the first launch
+  timing::InstructionCounts instructions;                     // of the first timed one
   std::vector<std::pair<std::string, double>> critical_path;  // of that, us; the longest first
 };
 

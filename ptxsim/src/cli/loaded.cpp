@@ -80,7 +80,7 @@ Result<Loaded> load_files(const std::string& kernel, const std::string& case_fil
   auto program = decode(*module, description->entry);
   if (!program.ok()) return program.error();
   if (auto refused = load_launches(*description, *module)) return *refused;
-  return Loaded{*program, std::move(*description)};
+  return Loaded{*program, std::move(*text), std::move(*description)};
 }
 
 }  // namespace ptxsim::cli

@@ -10,6 +10,7 @@ namespace ptxsim::cli {
 
 struct Loaded {
   std::shared_ptr<const Program> program;
+  std::string ptx;  // the text of its module
   Case description;
 };
 

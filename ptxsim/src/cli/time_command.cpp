@@ -11,10 +11,11 @@
 
 #include "cli/interpreter_options.hpp"
 #include "cli/loaded.hpp"
-#include "cli/sass_of_kernel.hpp"
 #include "cli/time_report.hpp"
+#include "timing/counted_costs.hpp"
 #include "timing/description.hpp"
 #include "timing/recorded_launch.hpp"
+#include "timing/sass_listing.hpp"
 #include "timing/timeline_svg.hpp"
 
 namespace ptxsim::cli {
@@ -33,15 +34,25 @@ Result<timing::GpuParameters> parameters_of(const std::string& gpu) {
   return timing::parse_parameters(*text, gpu);
 }
 
+Result<timing::CountedCosts> costs_of(const std::string& how, const Loaded& loaded) {
+  if (how == "off" || how == "auto" || how == "ptxas")
+    return timing::costs_by(how, loaded.ptx, *loaded.program);
+  Result<std::string> text = read_text(how);
+  if (!text.ok()) return text.error();
+  auto sections = timing::parse_sass(*text, how);
+  if (!sections.ok()) return sections.error();
+  return timing::counted_costs(*loaded.program, *sections, "listing");
+}
+
 Result<timing::LaunchWork> run_kernel(const TimeArgs& args, const timing::GpuParameters& gpu,
-                                      InstructionCounts& counts) {
+                                      timing::InstructionCounts& counts) {
   Result<Loaded> loaded = load_files(args.kernel, args.case_file, args.entry);
   if (!loaded.ok()) return loaded.error();
-  Result<Sass> sass = sass_of(args.sass, args.kernel, *loaded->program);
-  if (!sass.ok()) return sass.error();
+  Result<timing::CountedCosts> costs = costs_of(args.sass, *loaded);
+  if (!costs.ok()) return costs.error();
+  counts = costs->counts;
   timing::RecordOptions options;
-  options.costs = timing::costs_of(*loaded->program, sass->sections);
-  counts = {sass->from, sass->note, options.costs->of.size(), options.costs->told};
+  options.costs = costs->costs;
   options.clusters = args.clusters;
   options.whole_grid = args.whole_grid;
   return timing::record(loaded->description, loaded->program, gpu.values(), options);
@@ -49,7 +60,7 @@ Result<timing::LaunchWork> run_kernel(const TimeArgs& args, const timing::GpuPar
 
 int print(const TimeArgs& args, const timing::GpuParameters& gpu,
           std::vector<std::pair<std::string, timing::LaunchWork>> launches,
-          const std::optional<InstructionCounts>& counts) {
+          const std::optional<timing::InstructionCounts>& counts) {
   std::vector<TimedLaunch> timed;
   for (auto& [name, work] : launches) {
     if (args.ctas_per_sm > 0) work.ctas_per_sm = args.ctas_per_sm;
@@ -103,9 +114,9 @@ void add_time_options(CLI::App& app, TimeArgs& args) {
   app.add_option("--ctas-per-sm", args.ctas_per_sm, "Default: what shared memory and threads allow")
       ->check(CLI::Range(uint32_t{1}, uint32_t{32}));
   app.add_option("--sass", args.sass,
-                 "Instructions of each statement: off: a table's; ptxas: those that ptxas makes of "
-                 "it, which needs ptxas and nvdisasm; auto: those, or the table's where the tools "
-                 "are missing or fail; a file: those of a listing that nvdisasm printed")
+                 "Instructions of each statement: ptxas: those that ptxas makes of it, which needs "
+                 "ptxas and nvdisasm; auto: those, or a table's where the tools are missing or "
+                 "fail; off: the table's; a file: those of a listing that nvdisasm printed")
       ->capture_default_str();
   app.add_flag("--pdl", args.dependent_launch, "Programmatic dependent launch");
   app.add_flag("--warm", args.warm,
@@ -125,7 +136,7 @@ int time_command(const TimeArgs& args) {
   Result<timing::GpuParameters> gpu = parameters_of(args.gpu);
   if (!gpu.ok()) return print_error(gpu.error());
   std::vector<std::pair<std::string, timing::LaunchWork>> launches;
-  std::optional<InstructionCounts> counts;
+  std::optional<timing::InstructionCounts> counts;
   if (args.launches.empty()) {
     Result<timing::LaunchWork> work = run_kernel(args, *gpu, counts.emplace());
     if (!work.ok()) return print_error(work.error());

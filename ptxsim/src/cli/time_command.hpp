@@ -15,8 +15,8 @@ struct TimeArgs {
   std::string gpu = "b200";  // built in, or a file
   std::vector<uint32_t> clusters;
   bool whole_grid = false;
-  std::string sass = "off";  // "auto", "ptxas", or a file
-  uint32_t ctas_per_sm = 0;  // 0: what shared memory and threads allow
+  std::string sass = "auto";  // "off", "ptxas", or a file
+  uint32_t ctas_per_sm = 0;   // 0: what shared memory and threads allow
   bool dependent_launch = false;
   uint32_t draws = 200;
   uint64_t seed = 1;

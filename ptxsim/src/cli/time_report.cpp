@@ -27,16 +27,6 @@ std::string number_of(const TimedLaunch& t) {
              : fmt::format("{:.2f} us ({})", t.time.total, interval);
 }
 
-std::string text_of(const std::optional<InstructionCounts>& counts) {
-  if (counts && counts->from != "table")
-    return fmt::format("  {} of {} statements have the instructions that ptxas made of them\n",
-                       counts->counted, counts->statements);
-  if (counts && !counts->note.empty())
-    return fmt::format("  instructions are the table's: {}\n",
-                       printable(counts->note, kLongestLine));
-  return {};
-}
-
 std::string text_of(const TimedLaunch& t) {
   const timing::LaunchTime& time = t.time;
   std::string text = fmt::format(
@@ -48,7 +38,7 @@ std::string text_of(const TimedLaunch& t) {
       "  {:.0f} % of its instructions are not modelled; {:.0f} % of the critical path has assumed "
       "numbers\n",
       100 * t.doubt.unknown_part, 100 * t.doubt.assumed_part);
-  text += text_of(t.instructions);
+  if (t.instructions) text += "  " + instructions_text(*t.instructions) + "\n";
   text += "  critical path of the first wave:\n";
   for (const timing::Share& s : t.path)
     text += fmt::format("    {:5.1f} %  {:<17} {:.2f} us\n", 100 * s.us / time.timeline.end,
@@ -100,6 +90,14 @@ OrderedJson json_of(const TimedLaunch& t) {
 }
 
 }  // namespace
+
+std::string instructions_text(const timing::InstructionCounts& counts) {
+  if (counts.from != "table")
+    return fmt::format("{} of {} statements have the instructions that ptxas made of them",
+                       counts.counted, counts.statements);
+  const std::string note = counts.note.empty() ? "" : ": " + printable(counts.note, kLongestLine);
+  return "instructions are the table's" + note;
+}
 
 std::string report_text(const timing::GpuParameters& gpu,
                         const std::vector<TimedLaunch>& launches) {

@@ -245,7 +245,10 @@ Status Session::launch(const LaunchRequest& request, GridChain& chain) {
     memory.global().add("workspace of the grid", kGridWorkspace,
                         std::vector<std::byte>(kGridWorkspaceBytes), true, false);
   const HostPoll poll(memory);
-  auto observers = clock ? clock->begin(*program, launch) : std::vector<MakeObserver>();
+  auto observers = clock ? clock->begin(kernel, *program, launch) : std::vector<MakeObserver>();
+  if (clock && !kernel.costs->refusal.empty())
+    recorder.refused("estimate of " + demangled(kernel.entry->name), kNotSupported,
+                     kernel.costs->refusal, false);
   if (streams.may_wait() && has_strong_loads(*program) && memory.has_host_memory()) {
     observers.push_back(poll.observer());
     options.stop = poll.found();

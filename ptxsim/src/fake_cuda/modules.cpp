@@ -87,7 +87,7 @@ Status LoadedModule::parse(std::string ptx, Bodies reading, DeviceMemory& memory
   module_ = module.value();
   std::vector<const Entry*> bodies;
   for (const Entry& entry : module_->entries) {
-    kernels_[entry.name] = Kernel{this, &entry, nullptr, {}, 0, false};
+    kernels_[entry.name] = Kernel{this, &entry, nullptr, {}, 0, false, nullptr};
     bodies.push_back(&entry);
   }
   for (const Function& function : module_->functions) bodies.push_back(&function.body);

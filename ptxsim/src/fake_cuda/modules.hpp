@@ -21,6 +21,7 @@ inline constexpr uint64_t kGridWorkspace = 0xf0'0000'0000;
 inline constexpr uint64_t kGridWorkspaceBytes = 64;
 
 class LoadedModule;
+struct KernelCosts;  // launch_clock.hpp
 
 // CUfunction, CUkernel and cudaKernel_t point to one.
 struct Kernel {
@@ -30,6 +31,7 @@ struct Kernel {
   std::string refusal;                     // why it cannot be decoded
   uint32_t max_dynamic_shared_bytes = 0;   // what was allowed beyond 48 KiB; 0: nothing
   bool non_portable_cluster_size = false;
+  std::shared_ptr<const KernelCosts> costs;  // nullptr: the clock has not been asked
 };
 
 struct ModuleVariable {
@@ -55,6 +57,7 @@ class LoadedModule {
   // What the first use of a module found: kSuccess, or the status that load() gave.
   Status status() const { return status_; }
   const std::string& message() const { return message_; }
+  const std::string& text() const { return text_; }  // of the PTX
 
   Kernel* kernel(const std::string& name);  // nullptr: the module has none of this name
   std::map<std::string, Kernel>& kernels() { return kernels_; }
@@ -85,7 +88,7 @@ class LoadedModule {
   Status status_ = kNotFound;
   std::string message_;
   std::shared_ptr<const Module> module_;
-  std::string text_;  // of the PTX, while bodies are not read
+  std::string text_;
   std::map<std::string, Kernel> kernels_;
   std::map<std::string, ModuleVariable> variables_;
 };

@@ -19,9 +19,10 @@ struct Settings {
   std::string report;           // file that records are appended to; empty: they are not kept
   std::string ptx_folder;       // where the PTX of every module is written to; empty: nowhere
   std::vector<std::string>
-      substitutes;    // files of PTX for kernels that a module has as machine code only
-  bool time = false;  // estimate every launch with the clock of `device`
-  bool once = false;  // a launch that has been run with the same arguments is counted only
+      substitutes;            // files of PTX for kernels that a module has as machine code only
+  bool time = false;          // estimate every launch with the clock of `device`
+  std::string sass = "auto";  // where the clock has numbers of instructions from: LaunchClock::of
+  bool once = false;          // a launch that has been run with the same arguments is counted only
   // No more clusters than these are resident at once, as where others have SMs; 0: none can be
   // launched.
   uint32_t max_clusters = UINT32_MAX;

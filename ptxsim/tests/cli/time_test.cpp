@@ -1,7 +1,7 @@
 // `ptxsim time`: a kernel and a description in, an estimate out; what is refused.
 #include <nlohmann/json.hpp>
 
-#include "cli/program.hpp"
+#include "cli/program_with_tools.hpp"
 
 namespace {
 
@@ -12,7 +12,8 @@ const std::string kLaunch = R"({"name": "small", "clusters": 64, "ctas_per_clust
  "mma": {"per_stage": 8, "n": 64, "shares_a": true}, "epilogue": {"elements": 8192, "slots_per_element": 12}})";
 
 TEST_F(Program, TimesAKernel) {
-  const Outcome outcome = start({"time", "k.ptx", "--case", "c.json", "--json", "--svg", "k.svg"});
+  const Outcome outcome =
+      start({"time", "k.ptx", "--case", "c.json", "--sass", "off", "--json", "--svg", "k.svg"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome;
   const auto json = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(json.at("gpu"), "NVIDIA B200");
@@ -59,65 +60,89 @@ const std::string kSass = R"(	.section	.text.twice,"ax",@progbits
         /*0040*/                   EXIT ;
 )";
 
-class ProgramWithTools : public Program {
+class TimeWithTools : public ProgramWithTools {
  protected:
-  ProgramWithTools() {
-    std::filesystem::create_directories(path("cuda/bin"));
-    setenv("CUDA_HOME", path("cuda").c_str(), 1);
-    tool("ptxas", "echo \"$@\" > arguments");
-    tool("nvdisasm", "cat k.sass");
-    write("k.sass", kSass);
+  TimeWithTools() { write("k.sass", kSass); }
+  Outcome time(const std::vector<std::string>& more) const {
+    std::vector<std::string> arguments{"time", "k.ptx", "--case", "c.json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return start(arguments);
   }
-  ~ProgramWithTools() override { unsetenv("CUDA_HOME"); }
-  void tool(const std::string& name, const std::string& does) const {
-    const std::string file = "cuda/bin/" + name;
-    write(file, "#!/bin/sh\n" + does + "\n");
-    std::filesystem::permissions(path(file), std::filesystem::perms::owner_all);
-  }
-  Outcome time(const std::string& sass, const std::string& format = "--json") const {
-    return start({"time", "k.ptx", "--case", "c.json", "--sass", sass, format});
+  // What JSON says of where the numbers of instructions come from.
+  nlohmann::json counts(std::vector<std::string> more = {}) const {
+    more.push_back("--json");
+    const Outcome outcome = time(more);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome;
+    EXPECT_EQ(outcome.err, "");
+    if (outcome.exit_code != 0) return nlohmann::json::object();
+    return nlohmann::json::parse(outcome.out).at("launches").at(0).at("instructions");
   }
 };
 
-TEST_F(ProgramWithTools, CountsTheInstructionsThatPtxasMakes) {
-  for (const char* how : {"ptxas", "auto", "k.sass"}) {
-    const Outcome outcome = time(how);
-    ASSERT_EQ(outcome.exit_code, 0) << outcome;
-    const auto counts = nlohmann::json::parse(outcome.out).at("launches").at(0).at("instructions");
-    EXPECT_EQ(counts.at("from"), how == std::string("k.sass") ? "listing" : "ptxas");
-    EXPECT_EQ(counts.at("statements"), 10);
-    EXPECT_EQ(counts.at("counted"), 10);
+TEST_F(TimeWithTools, CountsTheInstructionsThatPtxasMakes) {
+  const std::vector<std::vector<std::string>> ways{
+      {}, {"--sass", "auto"}, {"--sass", "ptxas"}, {"--sass", "k.sass"}};
+  for (const std::vector<std::string>& how : ways) {
+    const auto told = counts(how);
+    EXPECT_EQ(told.at("from"), how == ways.back() ? "listing" : "ptxas");
+    EXPECT_EQ(told.at("statements"), 10);
+    EXPECT_EQ(told.at("counted"), 10);
+    EXPECT_EQ(told.at("note"), "");
   }
   const std::string arguments = read("arguments");
-  EXPECT_TRUE(contains(arguments, "-arch=sm_90a -lineinfo --entry twice -o ")) << arguments;
-  EXPECT_TRUE(contains(arguments, "/kernel.cubin k.ptx")) << arguments;
-  EXPECT_TRUE(contains(time("ptxas", "--graph").out, "10 of 10 statements"));
-  const auto table = nlohmann::json::parse(time("off").out).at("launches").at(0).at("instructions");
-  EXPECT_EQ(table.at("from"), "table");
-  EXPECT_EQ(table.at("counted"), 0);
+  EXPECT_TRUE(arguments.starts_with("-arch=sm_90a -lineinfo --entry twice -o ")) << arguments;
+  EXPECT_TRUE(contains(arguments, "/kernel.ptx\n")) << arguments;
+  EXPECT_TRUE(contains(time({}).out, "10 of 10 statements have the instructions that ptxas made"));
+  EXPECT_TRUE(left_nothing_behind());
 }
 
-TEST_F(ProgramWithTools, AToolThatFailsIsAnErrorOrANote) {
+TEST_F(TimeWithTools, TheTableIsTheSameWithToolsAndWithout) {
+  const Outcome with = time({"--sass", "off"});
+  EXPECT_TRUE(contains(with.out, "  instructions are the table's\n")) << with;
+  EXPECT_EQ(counts({"--sass", "off"}).at("counted"), 0);
+  EXPECT_FALSE(std::filesystem::exists(path("arguments")));
+  remove_tools();
+  EXPECT_EQ(time({"--sass", "off"}).out, with.out);
+  EXPECT_EQ(replaced(time({}).out, ": no ptxas was found", ""), with.out);
+}
+
+TEST_F(TimeWithTools, AMissingToolIsAnErrorOrTheTable) {
+  std::filesystem::remove(path("cuda/bin/nvdisasm"));
+  const Variable nowhere("PATH", "");
+  EXPECT_EQ(counts().at("from"), "table");
+  EXPECT_EQ(counts().at("note"), "no nvdisasm was found");
+  expect_refused(time({"--sass", "ptxas"}), "", "--sass: no nvdisasm in $CUDA_HOME/bin, ");
+}
+
+TEST_F(TimeWithTools, AToolThatFailsIsAnErrorOrANote) {
   tool("ptxas", "echo 'ptxas fatal   : no such target' >&2; exit 3");
-  const std::string reason = "ptxas -arch=sm_90a -lineinfo --entry twice -o ";
-  const Outcome asked = time("ptxas");
-  EXPECT_EQ(asked.exit_code, 2);
-  EXPECT_TRUE(contains(asked.err, reason)) << asked;
-  EXPECT_TRUE(contains(asked.err, "exit status 3: ptxas fatal   : no such target")) << asked;
-  const Outcome automatic = time("auto");
-  ASSERT_EQ(automatic.exit_code, 0) << automatic;
-  const auto counts = nlohmann::json::parse(automatic.out).at("launches").at(0).at("instructions");
-  EXPECT_EQ(counts.at("from"), "table");
-  EXPECT_TRUE(contains(counts.at("note").get<std::string>(), "exit status 3")) << automatic;
-  EXPECT_TRUE(contains(time("auto", "--graph").out, "instructions are the table's: --sass: "));
+  const std::string reason =
+      "ptxas -arch=sm_90a -lineinfo --entry twice -o kernel.cubin kernel.ptx: exit status 3: "
+      "ptxas fatal   : no such target";
+  expect_refused(time({"--sass", "ptxas"}), "", reason);
+  const auto told = counts();
+  EXPECT_EQ(told.at("from"), "table");
+  EXPECT_EQ(told.at("counted"), 0);
+  EXPECT_TRUE(contains(told.at("note").get<std::string>(), reason)) << told;
+  EXPECT_TRUE(contains(time({}).out, "  instructions are the table's: " + path("cuda").string()));
+  EXPECT_TRUE(left_nothing_behind());
 }
 
-TEST_F(ProgramWithTools, WhatIsNoListingIsRefused) {
+TEST_F(TimeWithTools, WhatIsNoListingIsRefused) {
   tool("nvdisasm", "echo nothing");
-  expect_refused(time("ptxas"), "", "nvdisasm: no instruction with its line of PTX");
+  expect_refused(time({"--sass", "ptxas"}), "", "nvdisasm: no instruction with its line of PTX");
+  EXPECT_EQ(counts().at("from"), "table");
   write("k.sass", "nothing");
-  expect_refused(time("k.sass"), "", "k.sass: no instruction with its line of PTX");
-  expect_refused(time("none.sass"), "none.sass", "cannot read");
+  expect_refused(time({"--sass", "k.sass"}), "", "k.sass: no instruction with its line of PTX");
+  expect_refused(time({"--sass", "none.sass"}), "none.sass", "cannot read");
+  EXPECT_TRUE(left_nothing_behind());
+}
+
+TEST_F(TimeWithTools, ASignalLeavesNothingBehind) {
+  tool("ptxas", "touch started; sleep 1");
+  const Outcome outcome = start({"time", "k.ptx", "--case", "c.json"}, "started", SIGTERM);
+  EXPECT_EQ(outcome.exit_code, -1);
+  EXPECT_TRUE(left_nothing_behind());
 }
 
 TEST_F(Program, WhatCannotBeTimedIsRefused) {

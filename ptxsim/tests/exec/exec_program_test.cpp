@@ -1,6 +1,6 @@
 // Programs that nvcc made, unchanged, below `ptxsim exec`: with NVIDIA's runtime linked into them,
 // and with its shared library.
-#include "cli/program.hpp"
+#include "cli/program_with_tools.hpp"
 
 #ifdef PTXSIM_NVCC_PROGRAM
 
@@ -230,6 +230,31 @@ TEST_F(ExecProgram, RepeatedLaunchesAreCountedOnly) {
   EXPECT_EQ(once.out, "1 1\n2\n2\n") << once;
   EXPECT_TRUE(contains(once.err, "27 launches of 1 kernels")) << once;
   EXPECT_TRUE(contains(once.err, "24 launches were counted only")) << once;
+}
+
+using ExecProgramWithTools = ProgramWithTools;
+
+TEST_F(ExecProgramWithTools, LaunchesOfGraphsAndRepeatedOnesAreCountedWithTheFirst) {
+  tool("nvdisasm", R"(printf '.section .text.any\n//## File ".nv_debug_ptx_txt", line 9\n')"
+                   R"(; echo ' /*0000*/ EXIT ;')");
+  for (const bool once : {false, true}) {
+    std::filesystem::remove(path("arguments"));
+    std::vector<std::string> arguments{"exec", "--time", "--json", "--report", "t.json"};
+    if (once) arguments.push_back("--once");
+    arguments.insert(arguments.end(), {"--", PTXSIM_NVCC_PROGRAM, once ? "repeats" : "graph"});
+    const Outcome outcome = start(arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome;
+    const auto kernels = nlohmann::json::parse(read("t.json")).at("kernels");
+    uint64_t timed = 0;
+    for (const auto& kernel : kernels) {
+      EXPECT_EQ(kernel.at("instructions").at("from"), "ptxas") << kernel;
+      timed += kernel.at("timed").get<uint64_t>();
+    }
+    const std::string runs = read("arguments");
+    EXPECT_EQ(static_cast<size_t>(std::count(runs.begin(), runs.end(), '\n')), kernels.size());
+    EXPECT_GT(timed, kernels.size());
+    EXPECT_TRUE(left_nothing_behind());
+  }
 }
 
 TEST_F(ExecProgram, ASampleOfTheClusters) {

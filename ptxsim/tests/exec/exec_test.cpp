@@ -1,5 +1,7 @@
 // `ptxsim exec` with a program of the driver's interface, which needs no nvcc.
-#include "cli/program.hpp"
+#include <nlohmann/json.hpp>
+
+#include "cli/program_with_tools.hpp"
 
 namespace ptxsim_test {
 namespace {
@@ -83,10 +85,12 @@ TEST_F(Exec, ReportAsJsonInAFile) {
 }
 
 TEST_F(Exec, LaunchesAreTimed) {
-  const Outcome outcome = start({"exec", "--time", "--", PTXSIM_DRIVER_PROGRAM});
+  const Outcome outcome = start({"exec", "--time", "--sass", "off", "--", PTXSIM_DRIVER_PROGRAM});
   EXPECT_EQ(outcome.exit_code, 0) << outcome;
   EXPECT_TRUE(contains(outcome.err, " us each, an estimate")) << outcome;
-  start({"exec", "--time", "--json", "--report", "t.json", "--", PTXSIM_DRIVER_PROGRAM});
+  EXPECT_TRUE(contains(outcome.err, "\n    instructions are the table's\n")) << outcome;
+  start({"exec", "--time", "--sass", "off", "--json", "--report", "t.json", "--",
+         PTXSIM_DRIVER_PROGRAM});
   const auto kernel = nlohmann::json::parse(read("t.json")).at("kernels").at(0);
   EXPECT_EQ(kernel.at("timed"), kernel.at("launches"));
   // No launch takes less than the gap before it, 0.8 us, and a trifle takes no more than a few.
@@ -94,15 +98,106 @@ TEST_F(Exec, LaunchesAreTimed) {
   EXPECT_GT(each, 0.8);
   EXPECT_LT(each, 10);
   EXPECT_FALSE(kernel.contains("low_microseconds"));
-  start({"exec", "--time", "--sample", "3", "--json", "--report", "t.json", "--",
+  start({"exec", "--time", "--sass", "off", "--sample", "3", "--json", "--report", "t.json", "--",
          PTXSIM_DRIVER_PROGRAM});
   const auto sampled = nlohmann::json::parse(read("t.json")).at("kernels").at(0);
   EXPECT_LT(sampled.at("low_microseconds"), sampled.at("microseconds"));
   EXPECT_GT(sampled.at("high_microseconds"), sampled.at("microseconds"));
   EXPECT_LT(sampled.at("gap_microseconds"), sampled.at("low_microseconds"));
-  EXPECT_TRUE(
-      contains(start({"exec", "--time", "--device", "gb10", "--", PTXSIM_DRIVER_PROGRAM}).err,
-               " us each, an estimate"));
+  EXPECT_TRUE(contains(
+      start({"exec", "--time", "--sass", "off", "--device", "gb10", "--", PTXSIM_DRIVER_PROGRAM})
+          .err,
+      " us each, an estimate"));
+}
+
+// What ptxas might make of the driver program's kernel for textures; the sum is two instructions.
+const std::string kFetchSass = R"(	.section	.text.fetch,"ax",@progbits
+.text.fetch:
+	//## File ".nv_debug_ptx_txt", line 14
+        /*0000*/                   TEX.SCR.LL RZ, R2, R2, R6, 2D, 0x1 ;
+	//## File ".nv_debug_ptx_txt", line 16
+        /*0010*/                   IADD3 R5, R2, R2, RZ ;
+        /*0020*/                   IADD3 R5, R5, RZ, RZ ;
+	//## File ".nv_debug_ptx_txt", line 17
+        /*0030*/                   STG.E desc[UR4][R4.64], R5 ;
+        /*0040*/                   EXIT ;
+)";
+
+class ExecWithTools : public ProgramWithTools {
+ protected:
+  ExecWithTools() {
+    write("k.sass", kFetchSass);
+    tool("nvdisasm", "echo once >> disassembled; cat k.sass");
+  }
+  // Two launches of a kernel, of a module that is loaded anew for the second.
+  Outcome exec(std::vector<std::string> more) const {
+    std::vector<std::string> arguments{"exec", "--time", "--device", "h100"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    for (const char* last : {"--", PTXSIM_DRIVER_PROGRAM, "textures"}) arguments.push_back(last);
+    return start(arguments);
+  }
+  nlohmann::json counts(std::vector<std::string> more = {}) const {
+    more.insert(more.end(), {"--json", "--report", "t.json"});
+    const Outcome outcome = exec(more);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome;
+    EXPECT_EQ(outcome.err, "");
+    const auto kernel = nlohmann::json::parse(read("t.json")).at("kernels").at(0);
+    EXPECT_EQ(kernel.at("name"), "fetch");
+    EXPECT_EQ(kernel.at("timed"), 2);
+    return kernel.at("instructions");
+  }
+};
+
+TEST_F(ExecWithTools, EachKernelIsCountedOnce) {
+  const auto told = counts();
+  EXPECT_EQ(told.at("from"), "ptxas");
+  EXPECT_EQ(told.at("note"), "");
+  EXPECT_GT(told.at("counted"), 0);
+  EXPECT_EQ(read("disassembled"), "once\n");
+  const std::string arguments = read("arguments");  // without LD_PRELOAD in front
+  EXPECT_TRUE(arguments.starts_with("-arch=sm_80 -lineinfo --entry fetch -o ")) << arguments;
+  EXPECT_EQ(std::count(arguments.begin(), arguments.end(), '\n'), 1) << arguments;
+  EXPECT_TRUE(left_nothing_behind());
+  const Outcome outcome = exec({"--sass", "ptxas"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome;
+  EXPECT_TRUE(contains(outcome.err, " statements have the instructions that ptxas made of them\n"));
+}
+
+// Then the system forgets how a tool has ended.
+TEST_F(ExecWithTools, AProgramMayIgnoreItsChildren) {
+  const std::string program = std::string("trap '' CHLD; exec ") + PTXSIM_DRIVER_PROGRAM;
+  const Outcome outcome = start({"exec", "--time", "--sass", "ptxas", "--device", "h100", "--",
+                                 "/bin/sh", "-c", program + " textures"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome;
+  EXPECT_TRUE(contains(outcome.err, " statements have the instructions that ptxas made of them\n"));
+  EXPECT_EQ(read("disassembled"), "once\n");
+}
+
+TEST_F(ExecWithTools, TheTableServesWithoutThem) {
+  EXPECT_EQ(counts({"--sass", "off"}).at("from"), "table");
+  EXPECT_FALSE(std::filesystem::exists(path("arguments")));
+  remove_tools();
+  const auto told = counts();
+  EXPECT_EQ(told.at("from"), "table");
+  EXPECT_EQ(told.at("counted"), 0);
+  EXPECT_EQ(told.at("note"), "no ptxas was found");
+  expect_refused(exec({"--sass", "ptxas"}), "", "--sass: no ptxas in $CUDA_HOME/bin, ");
+}
+
+TEST_F(ExecWithTools, AToolThatFailsIsAnErrorOrANote) {
+  tool("ptxas", "echo 'ptxas fatal   : no such target' >&2; exit 3");
+  const std::string reason =
+      "kernel.cubin kernel.ptx: exit status 3: ptxas fatal   : no such target";
+  const auto told = counts();
+  EXPECT_EQ(told.at("from"), "table");
+  EXPECT_TRUE(contains(told.at("note").get<std::string>(), reason)) << told;
+  const Outcome asked = exec({"--sass", "ptxas"});
+  EXPECT_EQ(asked.exit_code, 1) << asked;
+  EXPECT_TRUE(contains(asked.err, "error: estimate of fetch: --sass: ")) << asked;
+  EXPECT_TRUE(contains(asked.err, reason)) << asked;
+  EXPECT_TRUE(contains(asked.err, "2 launches or calls")) << asked;
+  EXPECT_FALSE(contains(asked.err, "an estimate")) << asked;
+  EXPECT_TRUE(left_nothing_behind());
 }
 
 TEST_F(Exec, ThePtxCanBeKept) {
@@ -132,6 +227,7 @@ TEST_F(Exec, BadUseIsRefused) {
                  "'k80'; must be one of b200, h200");
   expect_refused(start({"exec", "--", "/no/such/program"}), "", "cannot start '/no/such/program'");
   expect_refused(start({"exec"}), "", "program is required");
+  expect_refused(start({"exec", "--time", "--sass", "k.sass", "--", "/bin/true"}), "", "--sass");
 }
 
 }  // namespace

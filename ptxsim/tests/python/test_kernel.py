@@ -87,15 +87,40 @@ def test_unwritten_memory_is_not_read_silently():
     assert not result.passed
 
 
+ARGUMENTS = dict(grid=1, block=64, args=[np.zeros(64, np.float32), np.zeros(64, np.float32), np.uint32(64)])
+
+
 def test_time_is_an_estimate_with_an_interval():
-    arguments = dict(grid=1, block=64, args=[np.zeros(64, np.float32), np.zeros(64, np.float32), np.uint32(64)])
-    time = ptxsim.time(ADD, gpu="h100", warm=True, graph=True, **arguments)
+    time = ptxsim.time(ADD, gpu="h100", warm=True, graph=True, sass="off", **ARGUMENTS)
     assert 0.5 < time.low_us < time.us < time.high_us < 5
     assert time.unknown_percent == 0 and time.critical_path
-    assert ptxsim.time(ADD, gpu="h100", **arguments).us > time.us
+    assert ptxsim.time(ADD, gpu="h100", sass="off", **ARGUMENTS).us > time.us
     assert time.details["instructions"]["from"] == "table"
     with pytest.raises(ptxsim.InputError, match="cannot read"):
-        ptxsim.time(ADD, sass="none.sass", **arguments)
+        ptxsim.time(ADD, sass="none.sass", **ARGUMENTS)
+
+
+def test_time_counts_where_there_are_tools(tmp_path, monkeypatch):
+    listing = tmp_path / "listing"
+    store = ADD.splitlines().index(next(line for line in ADD.splitlines() if "st.global" in line)) + 1
+    listing.write_text(
+        f'\t.section .text.add\n//## File ".nv_debug_ptx_txt", line {store}\n /*0000*/ STG.E desc[UR4][R4.64], R5 ;\n'
+    )
+    tools = {"ptxas": "exit 0", "nvdisasm": f"cat '{listing}'"}
+    (tmp_path / "bin").mkdir()
+    for name, does in tools.items():
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    told = ptxsim.time(ADD, gpu="h100", **ARGUMENTS).details["instructions"]
+    assert told["from"] == "ptxas" and told["counted"] > 0 and told["note"] == ""
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "nowhere"))
+    monkeypatch.setenv("CUDA_PATH", "")
+    monkeypatch.setenv("PATH", "")
+    told = ptxsim.time(ADD, gpu="h100", **ARGUMENTS).details["instructions"]
+    assert told["from"] == "table" and told["counted"] == 0 and told["note"] == "no ptxas was found"
+    with pytest.raises(ptxsim.InputError, match="no ptxas in"):
+        ptxsim.time(ADD, sass="ptxas", **ARGUMENTS)
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ def outputs(ptxsim, program, folder):
     yield "printf", "run", printed(ptxsim, "run", HERE.parent / "calls" / "printf.ptx", "--json")
     yield "tensor memory", "run", printed(ptxsim, "run", RULES / "R6_bad.ptx", "--json")
     yield "time", "time", printed(ptxsim, "time", right, "--gpu", "h100", "--json")
+    yield "time by the table", "time", printed(ptxsim, "time", right, "--sass", "off", "--json")
     if program:
         yield "program", "exec", printed(ptxsim, "exec", "--time", "--json", "--", program, stream="stderr")
         refused = printed(ptxsim, "exec", "--json", "--", program, "texture", statuses=range(256), stream="stderr")

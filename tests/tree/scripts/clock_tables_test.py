@@ -97,6 +97,30 @@ class ClockTables(unittest.TestCase):
         result = run("clock_points", points, "--out", rows)
         self.assertEqual(result.stdout, "152 points, 56 of them held out\n", result.stderr)
 
+    def test_pairs_that_campaigns_order_otherwise_do_not_count(self):
+        rows = [
+            {
+                "table": "all",
+                "measure": "operation",
+                "kernel": f"{stages} stages",
+                "case": "shape",
+                "published_us": measured,
+                "others_us": [other],
+                "launch": {
+                    "pipeline": {"stages": 3, "stages_per_tile": stages, "stage_bytes": 28672},
+                    "mma": {},
+                    "epilogue": {},
+                },
+            }
+            for stages, measured, other in ((100, 30, 30), (200, 10, 21), (300, 20, 20))
+        ]
+        result = run("clock_tables", "--ptxsim", PTXSIM, "--gpu", "h200", "--rows", self.write("rows.json", {"rows": rows}))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        told = " ".join(result.stdout.split())
+        self.assertIn("median -0.50, mean -0.50; of the other campaigns with this one median 0.50, mean 0.50.", told)
+        self.assertIn("the same order for 2 of the 3 pairs of instances of a shape, and the clock has it for 0 of those", told)
+        self.assertIn("Kendall's correlation over them: median -1.00, mean -1.00.", told)
+
     def test_programs_stand_beside_their_times(self):
         self.assertEqual(run("clock_programs", "--check", DOCUMENT).returncode, 0)
         wrong = self.folder / "wrong.md"

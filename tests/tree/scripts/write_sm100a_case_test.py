@@ -30,7 +30,9 @@ def timed(*arguments, kernel="tcgen05"):
         of_its_own = "--prepared" in arguments and kernel not in OF_BOTH
         module = PTX / f"{MODULES[kernel]}{'_prepared' if of_its_own else ''}.ptx"
         run = subprocess.run(
-            [PTXSIM, "time", module, "--case", case.name, "--draws", "5", "--json"], check=True, stdout=subprocess.PIPE
+            [PTXSIM, "time", module, "--case", case.name, "--sass", "off", "--draws", "5", "--json"],
+            check=True,
+            stdout=subprocess.PIPE,
         )
     return json.loads(run.stdout)["launches"][0]
 

@@ -17,8 +17,9 @@ def timed(*arguments):
     with tempfile.NamedTemporaryFile(suffix=".json") as case:
         subprocess.run([SCRIPT, *arguments, "--out", case.name], check=True)
         module = "w4a16" if "--a-type" in arguments else "pair" if "256" in arguments[4:] else "skinny"
+        kernel = PTX / f"dual_gemm_sm100a_{module}_groups.ptx"
         run = subprocess.run(
-            [PTXSIM, "time", PTX / f"dual_gemm_sm100a_{module}_groups.ptx", "--case", case.name, "--draws", "5", "--json"],
+            [PTXSIM, "time", kernel, "--case", case.name, "--sass", "off", "--draws", "5", "--json"],
             check=True,
             stdout=subprocess.PIPE,
         )
