@@ -70,9 +70,10 @@ Json in_json(const OurResult& result, const ShapeResult& shape, const Point& poi
   if (to_cublas > 0) json["ratio_to_cublas"] = to_cublas;
   json["ratio_to_floor"] = ratio(result.timing, point.floor);
   const bool fused = result.strategy == StrategyId::kFused;
-  if (const auto target = ratio_target(point.m, shape.k); target && fused && to_cublas > 0) {
-    json["target_ratio"] = *target;
-    json["met_ratio"] = to_cublas <= *target;
+  if (fused && to_cublas > 0) {
+    const double target = ratio_target(point.m, shape.n, result.prepared);
+    json["target_ratio"] = target;
+    json["met_ratio"] = to_cublas <= target;
   }
   if (const auto target = floor_target(point.m); target && fused) {
     json["target_floor"] = *target;
@@ -114,13 +115,13 @@ OurResult fused_of(const Point& point, DataType a, bool prepared) {
 }
 
 std::string verdict(const OurResult& result, const ShapeResult& shape, const Point& point) {
-  const auto target = ratio_target(point.m, shape.k);
+  const double target = ratio_target(point.m, shape.n, result.prepared);
   const auto to_floor = floor_target(point.m);
   std::string text;
   if (result.timing.rounds == 0) return "-";
-  if (target && point.f16.timing.rounds > 0) {
-    const bool met = ratio(result.timing, point.f16.timing) <= *target;
-    text += fmt::format("{:.2f} {}", *target, met ? "met" : "NOT MET");
+  if (point.f16.timing.rounds > 0) {
+    const bool met = ratio(result.timing, point.f16.timing) <= target;
+    text += fmt::format("{:.2f} {}", target, met ? "met" : "NOT MET");
   }
   if (to_floor) {
     const bool met = ratio(result.timing, point.floor) <= *to_floor;

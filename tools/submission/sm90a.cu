@@ -1,4 +1,4 @@
-// The CUDA part of a submission for sm_90a: the two instances of the kernel that the challenge's
+// The CUDA part of a submission for sm_90a: the instances of the kernel that the challenge's
 // shapes are given to, the preparation of A, and both launches cut to the challenge's operands,
 // which tests/kernels/submission compares with the library's.
 #include <span>
@@ -13,6 +13,7 @@ namespace dualgemm::cuda::sm90a {
 
 #define DUALGEMM_SUBMITTED(X)                      \
   X(dual_gemm_sm90a, false, false, 128, 2, 1, f16) \
+  X(dual_gemm_sm90a, false, false, 128, 3, 1, f16) \
   X(dual_gemm_sm90a, false, false, 256, 2, 1, f16)
 DUALGEMM_SUBMITTED(DUALGEMM_SM90A_ENTRY)
 
@@ -45,9 +46,13 @@ struct Choice {
 // Few rows, for which the library has tiles of their own, get the smaller one of those that are
 // here.
 Choice choose(const Operands& o, int num_sms) {
-  const sm90a::TuningRow& row =
-      sm90a::choose_row(sm90a::tuning_table(), {o.m, o.n, o.k, o.l}, num_sms);
-  const sm90a::Instance& instance = sm90a::instances()[row.tile_m == 256 ? 1 : 0];
+  const sm90a::Extents extents{o.m, o.n, o.k, o.l};
+  const sm90a::TuningRow& row = sm90a::choose_row(sm90a::tuning_table(), extents, num_sms);
+  const auto all = sm90a::instances();
+  const sm90a::Instance& tuned = row.tile_m == 256 ? all[2] : all[0];
+  const sm90a::Instance& instance =
+      row.tile_m >= 128 && sm90a::takes_wide_tiles(tuned.config, extents, num_sms, false) ? all[1]
+                                                                                          : tuned;
   const int64_t tile_n = instance.config.n_warpgroups * sm90a::kWarpgroupCols;
   const int64_t tiles_m = ceil_div(o.m, instance.config.tile_m), tiles_n = ceil_div(o.n, tile_n);
   const int64_t k_tiles = ceil_div(o.k, sm90a::kTileK);
@@ -119,10 +124,14 @@ View activations_view(const Operands& o, const Choice& choice, const uint8_t* wo
 bool encode_maps(const Operands& o, const Choice& choice, const uint8_t* workspace,
                  EncodeTiled encode_tiled, sm90a::Params& params) {
   const auto rows = static_cast<uint32_t>(choice.tile_n);
+  const uint32_t scale_tiles = sm90a::scale_tile_rows_of(choice.tile_n);
+  const auto scales = [&](const uint8_t* of) {
+    return scales_view(of, o.n, o.k, o.l, scale_tiles);
+  };
   return encode(rows_view(o.gate, o.n, o.k, o.l, rows), encode_tiled, &params.map_gate) &&
-         encode(scales_view(o.gate_scales, o.n, o.k, o.l), encode_tiled, &params.map_sf_gate) &&
+         encode(scales(o.gate_scales), encode_tiled, &params.map_sf_gate) &&
          encode(rows_view(o.up, o.n, o.k, o.l, rows), encode_tiled, &params.map_up) &&
-         encode(scales_view(o.up_scales, o.n, o.k, o.l), encode_tiled, &params.map_sf_up) &&
+         encode(scales(o.up_scales), encode_tiled, &params.map_sf_up) &&
          encode(activations_view(o, choice, workspace), encode_tiled, &params.map_a);
 }
 

@@ -31,8 +31,10 @@ View rows_view(const uint8_t* data, uint64_t rows, uint64_t k, uint64_t l, uint3
           {k / 2, k / 2 * rows},         {128, box_rows, 1}};
 }
 
-// (256, k/64, ceil(rows/128), l) of 16 bits; a box is four neighbours along k.
-View scales_view(const uint8_t* scales, uint64_t rows, uint64_t k, uint64_t l) {
+// (256, k/64, ceil(rows/128), l) of 16 bits; a box is four neighbours along k, `box_tiles` along the
+// rows.
+View scales_view(const uint8_t* scales, uint64_t rows, uint64_t k, uint64_t l,
+                 uint32_t box_tiles = 1) {
   const uint64_t tiles_k = k / 64, tiles_rows = (rows + 127) / 128;
   return {CU_TENSOR_MAP_DATA_TYPE_UINT16,
           CU_TENSOR_MAP_SWIZZLE_NONE,
@@ -40,7 +42,7 @@ View scales_view(const uint8_t* scales, uint64_t rows, uint64_t k, uint64_t l) {
           scales,
           {kScaleTileBytes / 2, tiles_k, tiles_rows, l},
           {kScaleTileBytes, tiles_k * kScaleTileBytes, tiles_rows * tiles_k * kScaleTileBytes},
-          {kScaleTileBytes / 2, 4, 1, 1}};
+          {kScaleTileBytes / 2, 4, box_tiles, 1}};
 }
 
 // Whether the driver took it.

@@ -73,11 +73,17 @@ TEST(SubmittedSm90a, SharesTilesInPairsThroughMemoryAndNotAtAll) {
   const cuda::KernelLaunch pairs = expect_right("sm90a", {200, 130, 1088}, 13);
   EXPECT_EQ(pairs.cluster_ctas, 2u);
   EXPECT_TRUE(sm90a_params(pairs).schedule.paired);
-  const cuda::KernelLaunch shared = expect_right("sm90a", {200, 130, 1792}, 4);
+  const cuda::KernelLaunch shared = expect_right("sm90a", {200, 130, 1792}, 5);
   EXPECT_NE(sm90a_params(shared).schedule.shared_k_tiles, 0u);
   const cuda::KernelLaunch whole = expect_right("sm90a", {200, 130, 320}, 6);
   EXPECT_EQ(sm90a_params(whole).schedule.shared_k_tiles, 0u);
   EXPECT_EQ(whole.cluster_ctas, 1u);
+}
+
+TEST(SubmittedSm90a, TilesOf96Columns) {
+  const cuda::KernelLaunch launch = expect_right("sm90a", {200, 130, 1792}, 4);
+  EXPECT_NE(std::string(launch.kernel.entry).find("_t128_g3_"), std::string::npos);
+  EXPECT_EQ(sm90a_params(launch).schedule.shared_k_tiles, 0u);
 }
 
 TEST(SubmittedSm90a, TilesOf256Rows) {

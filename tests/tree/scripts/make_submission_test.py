@@ -80,7 +80,7 @@ class FusedTest(Case):
 
     def test_only_the_instances_that_are_needed(self):
         text = self.made(TREE, "--arch", "sm_90a")
-        self.assertEqual(text.count("X(dual_gemm_sm90a, "), 2)
+        self.assertEqual(text.count("X(dual_gemm_sm90a, "), 3)
         self.assertNotIn("DUALGEMM_SM90A_INSTANCES", text)
         self.assertNotIn("kBF16, bf16", self.made(TREE, "--arch", "sm_100a"))
 

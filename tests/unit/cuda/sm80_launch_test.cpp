@@ -51,7 +51,8 @@ TEST(Sm80Choice, CtasDivideKWhereTilesDoNotFillTheGpu) {
   EXPECT_EQ(division({.m = 32, .n = 4096, .k = 7168}), Division{}) << "warps divide few rows";
   EXPECT_EQ(division({.m = 64, .n = 4096, .k = 7168}), Division{4}) << "32 tiles for 132 SMs";
   EXPECT_EQ(division({.m = 256, .n = 4096, .k = 7168}), Division{2}) << "64 tiles";
-  EXPECT_EQ(division({.m = 4096, .n = 14336, .k = 4096}), Division{}) << "3584 tiles";
+  EXPECT_EQ(division({.m = 2048, .n = 4096, .k = 7168}), Division{}) << "3.9 waves";
+  EXPECT_EQ(division({.m = 4096, .n = 14336, .k = 4096}), (Division{1, 132})) << "27.2 waves";
   EXPECT_EQ(division({.m = 1024, .n = 3072, .k = 4096}), (Division{1, 132})) << "192 tiles";
   EXPECT_EQ(division({.m = 64, .n = 128, .k = 64}), Division{}) << "one chunk of k";
   EXPECT_EQ(division({.m = 64, .n = 128, .k = 4096, .l = 4, .grouping = Grouping::kMasked}),

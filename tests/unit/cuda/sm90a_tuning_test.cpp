@@ -50,9 +50,18 @@ TEST(Sm90aTuning, AtItsOwnPointARowDecides) {
     for (const DataType type : {DataType::kE2M1, DataType::kBF16}) {
       const Problem problem{.m = row.m, .n = row.n, .k = row.k, .a = {.type = type}};
       for (const bool prepared : {false, true}) {
+        const bool bf16 = type == DataType::kBF16;
+        const auto* const tuned =
+            cuda::sm90a::find_instance(row.tile_m, row.tile_n, row.k_warpgroups, bf16, prepared);
+        const auto* const wide =
+            cuda::sm90a::find_instance(128, cuda::sm90a::kWideCols, 1, bf16, prepared);
+        const bool takes_wide =
+            cuda::sm90a::takes_wide_tiles(tuned->config, at(row.m, row.n, row.k), row.sms, false);
         EXPECT_EQ(&cuda::sm90a::choose_instance(problem, row.sms, prepared),
-                  cuda::sm90a::find_instance(row.tile_m, row.tile_n, row.k_warpgroups,
-                                             type == DataType::kBF16, prepared));
+                  takes_wide ? wide : tuned);
+        // Measured: they fill 132 SMs where 64 columns do not.
+        EXPECT_EQ(takes_wide, row.n == 3072 && (row.m == 256 || row.m == 512 || row.m == 1024))
+            << row.m << " " << row.n << " " << row.k;
       }
     }
   }

@@ -187,7 +187,7 @@ Division division_for(const Config& config, const Problem& problem, const Device
   if (!can_divide_k(config, problem)) return {};
   if (problem.batch_invariant) return {kInvariantParts};
   constexpr double kOutputs = 6.0, kSums = 5.5, kLaunch = 2.0, kBytes = 10.0e6;  // bytes a us
-  constexpr double kShares = 6.0, kShareBytes = 2.1e6, kLeastGain = 0.98;
+  constexpr double kShares = 6.0, kShareBytes = 2.1e6, kLeastGain = 0.985;
   const double chunk_us = tile_m_of(config) == 64 ? 0.9 : 1.46;
   const int64_t tiles = tiles_of(problem, config), chunks = chunks_of(problem);
   const int64_t sms = std::max(caps.num_sms, 1);

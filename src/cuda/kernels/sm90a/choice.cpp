@@ -52,8 +52,6 @@ const Instance* find_instance(int64_t tile_m, int64_t tile_n, int64_t k_warpgrou
 
 namespace {
 
-constexpr int64_t kWideCols = 96;
-
 // What a row of tiles takes, in hundredths of one of 16 rows: fitted to the experts of DeepSeek-V3,
 // Qwen3-30B-A3B, gpt-oss-120b and Mixtral on an H200, 8 to 1024 rows of an expert on average.
 int64_t group_tile_cost(const Config& config, int64_t n) {
@@ -86,49 +84,18 @@ const Instance& choose_group_instance(const Problem& problem, bool prepared) {
   return *best;
 }
 
-// A k-tile of a tile of 128 rows or more, in hundredths of one of 128 by 64: 1.6 us on a cool H200.
-int64_t k_tile_cost(const Config& config) {
-  if (config.tile_m > 128) return 178;
-  return tile_n_of(config) == kWideCols ? 139 : 100;
-}
-
-// What such tiles should take together, in the same unit. Sums that CTAs exchange take as long as
-// so many k-tiles of the smallest: measured with (3072 and 4096, 7168) and (3072, 4096), 128 to
-// 1024 rows, within 5 % (docs/lab/sm90a.md, "Tiles of 96 columns").
-int64_t estimated_time(const Problem& problem, const Config& config, int num_sms) {
-  constexpr int64_t kPairs = 260, kShared = 470;
-  const Schedule schedule = make_schedule(problem, config, num_sms);
-  const int64_t cost = k_tile_cost(config), k_tiles = k_tiles_of(problem);
-  const int64_t area = config.tile_m * tile_n_of(config), smallest = 128 * 64;
-  if (schedule.paired) return k_tiles * cost / 2 + kPairs * area / smallest;
-  const int64_t waves = ceil_div(schedule.whole_tiles, schedule.ctas);
-  const int64_t shared = ceil_div(schedule.shared_k_tiles, schedule.ctas);
-  return (waves * k_tiles + shared) * cost + (shared > 0 ? kShared * area / smallest : 0);
-}
-
-// Tiles of 96 columns in place of tuned ones of 64, which the table has alone, where they fill the
-// SMs better.
-const Instance& or_wide_tiles(const Instance& tuned, const Problem& problem, int num_sms) {
-  if (tuned.config.tile_m < 128) return tuned;
-  const Instance& wide =
-      *find_instance(128, kWideCols, 1, tuned.config.bf16, tuned.config.prepared);
-  constexpr int64_t kPercent = 98;
-  return estimated_time(problem, wide.config, num_sms) * 100 <
-                 estimated_time(problem, tuned.config, num_sms) * kPercent
-             ? wide
-             : tuned;
-}
-
 }  // namespace
 
 const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared) {
   if (problem.grouping != Grouping::kNone) return choose_group_instance(problem, prepared);
   const bool bf16 = multiplies_bf16(problem);
-  const TuningRow& row =
-      choose_row(tuning_table(), {problem.m, problem.n, problem.k, problem.l}, num_sms);
+  const Extents extents{problem.m, problem.n, problem.k, problem.l};
+  const TuningRow& row = choose_row(tuning_table(), extents, num_sms);
   const Instance& tuned = *find_instance(row.tile_m, row.tile_n, row.k_warpgroups, bf16, prepared);
   if (!is_for(tuned.config, problem)) return *find_instance(64, 128, 1, bf16, prepared);
-  return or_wide_tiles(tuned, problem, num_sms);
+  return takes_wide_tiles(tuned.config, extents, num_sms, problem.batch_invariant)
+             ? *find_instance(128, kWideCols, 1, bf16, prepared)
+             : tuned;
 }
 
 Schedule make_schedule(const Problem& problem, const Config& config, int64_t max_ctas) {

@@ -15,15 +15,16 @@ DUALGEMM_DEVICE void load_weight_stage(const Params& params, WeightStage<kCfg, t
     if constexpr (kUnitMultiple % Budget<kCfg>::kUnits == 0) {
       ptx::cp_async_bulk(stage.units[sub], from, sizeof(stage.units[sub]), full, policy);
     } else {
-      // The chunk's units may end before the tile's do: what is beyond is no column of D, and comes
-      // from the tile's first units once more.
+      // The chunk's units may end before the tile's do. What is beyond is no column of D: the
+      // chunk's first units stand in.
+      constexpr uint32_t kBytes = sizeof(stage.units[sub]);
+      static_assert(Budget<kCfg>::kUnits <= kUnitMultiple);
       const uint32_t there =
-          min(static_cast<uint32_t>(sizeof(stage.units[sub])),
-              static_cast<uint32_t>(params.packed.chunk_bytes) - first * kUnitBytes);
+          min(kBytes, static_cast<uint32_t>(params.packed.chunk_bytes) - first * kUnitBytes);
       ptx::cp_async_bulk(stage.units[sub], from, there, full, policy);
-      if (there < sizeof(stage.units[sub]))
-        ptx::cp_async_bulk(reinterpret_cast<uint8_t*>(stage.units[sub]) + there, from,
-                           sizeof(stage.units[sub]) - there, full, policy);
+      if (there < kBytes)
+        ptx::cp_async_bulk(reinterpret_cast<uint8_t*>(stage.units[sub]) + there,
+                           from - first * kUnitBytes, kBytes - there, full, policy);
     }
   }
 }

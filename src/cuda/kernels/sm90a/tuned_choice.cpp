@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/int_math.hpp"
+#include "cuda/kernels/sm90a/params.hpp"
 #include "cuda/kernels/sm90a/tuning_table.hpp"
 
 namespace dualgemm::cuda::sm90a {
@@ -57,7 +58,42 @@ bool fills(const TuningRow& row, int64_t m, int64_t columns, int num_sms) {
   return ceil_div(m, row.tile_m) * ceil_div(columns, row.tile_n) * 10 >= int64_t{9} * num_sms;
 }
 
+// A k-tile of a tile of 128 rows or more, in hundredths of one of 128 by 64: 1.6 us on a cool H200.
+int64_t k_tile_cost(const Config& config) {
+  if (config.tile_m > 128) return 178;
+  return config.n_warpgroups * kWarpgroupCols == kWideCols ? 139 : 100;
+}
+
+// What such tiles should take together, in the same unit. Sums that CTAs exchange take as long as
+// so many k-tiles of the smallest: measured with (3072 and 4096, 7168) and (3072, 4096), 128 to
+// 1024 rows, within 5 % (docs/lab/sm90a.md, "Tiles of 96 columns").
+int64_t estimated_time(const Config& config, const Extents& extents, int num_sms,
+                       bool batch_invariant) {
+  constexpr int64_t kPairs = 260, kShared = 470, kSmallest = 128 * 64;
+  const int64_t tile_n = config.n_warpgroups * kWarpgroupCols;
+  const int64_t tiles =
+      ceil_div(extents.m, config.tile_m) * ceil_div(extents.n, tile_n) * extents.l;
+  const int64_t k_tiles = ceil_div(extents.k, kTileK), cost = k_tile_cost(config);
+  const Schedule schedule = pair_or_deal_out(config, tiles, Divisor(static_cast<uint32_t>(k_tiles)),
+                                             std::max(num_sms, 1), batch_invariant);
+  const int64_t area = config.tile_m * tile_n;
+  if (schedule.paired) return k_tiles * cost / 2 + kPairs * area / kSmallest;
+  const int64_t waves = ceil_div(schedule.whole_tiles, schedule.ctas);
+  const int64_t shared = ceil_div(schedule.shared_k_tiles, schedule.ctas);
+  return (waves * k_tiles + shared) * cost + (shared > 0 ? kShared * area / kSmallest : 0);
+}
+
 }  // namespace
+
+bool takes_wide_tiles(const Config& tuned, const Extents& extents, int num_sms,
+                      bool batch_invariant) {
+  constexpr int64_t kPercent = 98;
+  if (tuned.tile_m < 128) return false;
+  Config wide = tuned;
+  wide.tile_m = 128, wide.n_warpgroups = kWideCols / kWarpgroupCols;
+  return estimated_time(wide, extents, num_sms, batch_invariant) * 100 <
+         estimated_time(tuned, extents, num_sms, batch_invariant) * kPercent;
+}
 
 const TuningRow& choose_row(std::span<const TuningRow> table, const Extents& extents, int num_sms) {
   const Rows rows = nearest_shape(table, extents, num_sms);

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <span>
 
+#include "cuda/kernels/sm90a/config.hpp"
+
 namespace dualgemm::cuda::sm90a {
 
 // The extents of a problem whose rows are no groups.
@@ -32,5 +34,11 @@ std::span<const TuningRow> tuning_table();
 //     makes way for the row below.
 // With growing m tile_m never decrease.
 const TuningRow& choose_row(std::span<const TuningRow> table, const Extents& extents, int num_sms);
+
+// Whether tiles of 128 rows by kWideCols columns should take 2 % less than those of `tuned`; in
+// place of tiles of fewer than 128 rows they never do.
+inline constexpr int kWideCols = 3 * kWarpgroupCols;
+bool takes_wide_tiles(const Config& tuned, const Extents& extents, int num_sms,
+                      bool batch_invariant);
 
 }  // namespace dualgemm::cuda::sm90a
