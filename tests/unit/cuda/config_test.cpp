@@ -107,23 +107,24 @@ TEST(CudaConfig, WhatIsNotCompiledIsRefusedWithWhatIs) {
             "no such kernel is compiled for this problem; there are wgmma_w4_t8x32x256_s12, "
             "wgmma_w4_t16x32x256_s8, wgmma_w3_t32x32x256_s6, wgmma_w2_t32x64x256_s4, "
             "wgmma_w2_t64x64x256_s4, "
-            "wgmma_w1_t64x128x256_s4, wgmma_w1_t128x64x256_s4, wgmma_w1_t256x64x256_s4");
+            "wgmma_w1_t64x128x256_s4, wgmma_w1_t128x64x256_s4, wgmma_w1_t128x96x256_s2, "
+            "wgmma_w1_t256x64x256_s4");
   Problem invariant = p;
   invariant.batch_invariant = true;
   EXPECT_EQ(status("tile_m=8", invariant).rule(),
             "no such kernel is compiled for this problem; there are wgmma_w1_t64x128x256_s4, "
-            "wgmma_w1_t128x64x256_s4, wgmma_w1_t256x64x256_s4");
+            "wgmma_w1_t128x64x256_s4, wgmma_w1_t128x96x256_s2, wgmma_w1_t256x64x256_s4");
   EXPECT_EQ(status("tile_m=24", p, 80).rule(),
             "no such kernel is compiled for this problem; there are mma_w8_t8x32x64_s2, "
             "mma_w8_t16x32x64_s2, mma_w8_t32x32x64_s2, mma_w4_t32x32x64_s2, "
             "mma_w1_t64x128x64_s3, mma_w2_t64x128x64_s3, mma_w3_t64x128x64_s3, "
             "mma_w4_t64x128x64_s3, mma_w5_t64x128x64_s3, mma_w6_t64x128x64_s3, "
             "mma_w8_t64x128x64_s3, mma_w10_t64x128x64_s3, mma_w12_t64x128x64_s3, "
-            "mma_w16_t64x128x64_s3, "
+            "mma_w16_t64x128x64_s3, mma_t64x128x64_s3, "
             "mma_w1_t128x128x64_s3, mma_w2_t128x128x64_s3, mma_w3_t128x128x64_s3, "
             "mma_w4_t128x128x64_s3, mma_w5_t128x128x64_s3, mma_w6_t128x128x64_s3, "
             "mma_w8_t128x128x64_s3, mma_w10_t128x128x64_s3, mma_w12_t128x128x64_s3, "
-            "mma_w16_t128x128x64_s3");
+            "mma_w16_t128x128x64_s3, mma_t128x128x64_s3");
   EXPECT_EQ(status("tile_m=24,strategy=fused_epilogue", p, 80).rule(),
             "no such kernel is compiled for this problem; there are mma_w8_t16x64x64_s2, "
             "mma_w4_t32x64x64_s2, mma_w1_t128x256x64_s3");
@@ -137,7 +138,11 @@ TEST(CudaConfig, WhatIsNotCompiledIsRefusedWithWhatIs) {
       status("strategy=two_pass,tile_m=8", p).message(),
       "config: tile_m=8; two_pass on sm80 runs cuda_sm80_two_pass_cublaslt_f16 and leaves that no "
       "choice");
-  EXPECT_EQ(status("ctas=7", p, 80).argument(), "config");
+  const Problem few{.m = 32, .n = 4096, .k = 7168};
+  EXPECT_EQ(status("ctas=7", few, 80).argument(), "config") << "tiles that are not shared out";
+  EXPECT_EQ(status("ctas=7,k_warpgroups=2", p, 80).argument(), "config");
+  EXPECT_EQ(choose(p, {.config = "ctas=7"}, made_up_gpu(80))->config(),
+            "cuda_sm80_fused_mma_c7_t128x128x64_s3_f16");
   EXPECT_EQ(status("cuda_sm90a_fused_wgmma_c128_w4_t8x32x256_s11_f16", p).code(),
             StatusCode::kUnsupported)
       << "of a build whose kernel has another number of stages";

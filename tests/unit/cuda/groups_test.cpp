@@ -338,9 +338,9 @@ TEST(GroupsPlans, FewRowsOfAnExpertAndMany) {
   EXPECT_EQ(config(48 * 128, false), "wgmma t64");
   EXPECT_EQ(config(96 * 128, true), "wgmma t128");
   EXPECT_EQ(config(256 * 128, true), "wgmma t128");
-  EXPECT_EQ(config(192 * 128, true), "wgmma t256");
+  EXPECT_EQ(config(192 * 128, true), "wgmma t128") << "two tiles of 96 columns";
   EXPECT_EQ(config(5, true, Grouping::kMasked), "skinny t8");
-  EXPECT_EQ(config(256, false, Grouping::kMasked), "wgmma t256");
+  EXPECT_EQ(config(256, false, Grouping::kMasked), "wgmma t128");
 }
 
 }  // namespace

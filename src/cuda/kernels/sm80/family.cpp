@@ -35,14 +35,13 @@ int64_t plan_workspace(const Plan& plan) {
 Status deal_out(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints) {
   const bool demanded = constraints.ctas != PlanConstraints::kAny;
   if (plan.shape.k_warpgroups != 0 && !demanded) return {};
-  const auto instance = instance_of(plan, Pass::kFused);
-  if (!instance) return instance.status();
-  const Config& config = (*instance)->config;
-  if (constraints.k_warpgroups != PlanConstraints::kAny || !can_share(config, plan.problem))
+  const Instance* const instance = find_instance({plan.problem, Pass::kFused, plan.prepared},
+                                                 {plan.shape.tile_m, plan.shape.tile_n});
+  if (constraints.k_warpgroups > 0 || !can_share(instance->config, plan.problem))
     return {};  // refused: a kernel without shares is no answer
   const Expected<int64_t> most = most_ctas(constraints, caps);
   if (!most) return most.status();
-  plan.shape = shape_of(config, shares_of(config, plan.problem, *most));
+  plan.shape = shape_of(instance->config, shares_of(instance->config, plan.problem, *most));
   return {};
 }
 
@@ -74,6 +73,10 @@ std::vector<KernelShape> shapes_for(const InstanceRequest& request) {
     for (const int64_t splits : kSplits) {
       if (divides_k_by(config, request.problem, config.warps_k * splits))
         shapes.push_back(shape_of(config, {splits}));
+    }
+    if (can_share(config, request.problem)) {
+      shapes.push_back(shape_of(config, {}));
+      shapes.back().k_warpgroups = 0;  // and CTAs that deal_out() says
     }
   }
   return shapes;
