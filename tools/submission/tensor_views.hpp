@@ -31,8 +31,8 @@ View rows_view(const uint8_t* data, uint64_t rows, uint64_t k, uint64_t l, uint3
           {k / 2, k / 2 * rows},         {128, box_rows, 1}};
 }
 
-// (256, k/64, ceil(rows/128), l) of 16 bits; a box is four neighbours along k, `box_tiles` along the
-// rows.
+// (256, k/64, ceil(rows/128), l) of 16 bits; a box is four neighbours along k, `box_tiles` along
+// the rows.
 View scales_view(const uint8_t* scales, uint64_t rows, uint64_t k, uint64_t l,
                  uint32_t box_tiles = 1) {
   const uint64_t tiles_k = k / 64, tiles_rows = (rows + 127) / 128;
