@@ -368,7 +368,8 @@ typedef struct dualgemm_plan_info {
   int64_t workspace_bytes;
   int64_t prepared_bytes; /**< what dualgemm_prepare() will hold; 0 = nothing to prepare */
   int64_t stages;         /**< CUDA: tiles along k in flight between memory and tensor core */
-  int64_t k_warpgroups;   /**< CUDA: what k is divided between: warpgroups, warps or CTAs */
+  int64_t k_warpgroups;   /**< CUDA: what k is divided between: warpgroups, warps or CTAs; 0:
+                               nothing, or CTAs with equal shares of all tiles */
   int64_t ctas;           /**< CUDA: of a grid of equal shares; 0: the kernel has none */
   int32_t preparation;    /**< DUALGEMM_PREPARATION_*: what dualgemm_prepare() is to the strategy */
   int32_t reserved;

@@ -36,7 +36,7 @@ std::optional<LaunchClock> LaunchClock::of(const std::string& device, std::strin
 
 std::shared_ptr<const KernelCosts> LaunchClock::costs_of(const Kernel& kernel,
                                                          const Program& program) {
-  auto& known = counted_[{kernel.module->text(), kernel.entry->name}];
+  auto& known = counted_[kernel.module->text()][kernel.entry->name];
   if (known == nullptr) {
     KernelCosts costs;
     auto counted = timing::costs_by(sass_, kernel.module->text(), program);

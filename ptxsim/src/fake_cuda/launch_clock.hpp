@@ -53,8 +53,9 @@ class LaunchClock {
 
   timing::GpuParameters gpu_;
   std::string sass_;
-  // By the module's text and the kernel's name: a program may load a module again.
-  std::map<std::pair<std::string, std::string>, std::shared_ptr<const KernelCosts>> counted_;
+  // By the module's text, of which there is one copy for all of its kernels, and the kernel's name:
+  // a program may load a module again.
+  std::map<std::string, std::map<std::string, std::shared_ptr<const KernelCosts>>> counted_;
   bool all_that_run_ = false;
   timing::SmShare share_;
   timing::InstructionCounts instructions_;  // of the kernel that runs

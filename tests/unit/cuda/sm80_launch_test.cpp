@@ -115,6 +115,9 @@ TEST(Sm80Choice, SharesAreEqualAndHaveEveryChunkOnce) {
   const Problem few{.m = 64, .n = 128, .k = 128};
   const sm80::Config& config = sm80::choose_instance({few}, gpu(90, 132)).config;
   EXPECT_EQ(sm80::shares_of(config, few, 132), (sm80::Division{1, 2})) << "a chunk each";
+  const sm80::Instance& instance = sm80::choose_instance({few}, gpu(90, 132));
+  EXPECT_GT(sm80::workspace_bytes(few, instance, {1, 2}), 0);
+  EXPECT_EQ(sm80::workspace_bytes(few, instance, {1, 1}), 0) << "whole tiles alone";
 }
 
 TEST(Sm80Choice, Refusals) {

@@ -74,6 +74,23 @@ TEST(Sm90aChoice, TilesOf96Columns) {
   EXPECT_EQ(tile_n(512, 3072, true), 96) << "a wave of whole tiles for two";
 }
 
+// In groups where their tiles are many: few may be a wave more.
+TEST(Sm90aChoice, TilesOf96ColumnsOfGroups) {
+  const auto tile_n = [](int64_t m, int64_t n, int64_t k, int64_t l) {
+    const Problem p{.m = m, .n = n, .k = k, .l = l, .grouping = Grouping::kContiguous};
+    const sm90a::Config& config = sm90a::choose_instance(p, 132, true).config;
+    EXPECT_EQ(config.tile_m, 128) << m << " " << n;
+    return sm90a::tile_n_of(config);
+  };
+  EXPECT_EQ(tile_n(32768, 768, 2048, 128), 96) << "Qwen3-30B-A3B, 4096 tokens";
+  EXPECT_EQ(tile_n(16384, 2880, 2880, 128), 96) << "gpt-oss-120b, 4096 tokens";
+  EXPECT_EQ(tile_n(2048, 14336, 4096, 8), 96) << "Mixtral-8x7B, 1024 tokens";
+  EXPECT_EQ(tile_n(15996, 2048, 7168, 32), 96) << "DeepSeek-V3, 16384 tokens";
+  EXPECT_EQ(tile_n(4062, 2048, 7168, 32), 64) << "DeepSeek-V3, 4096 tokens: 22 columns of tiles";
+  EXPECT_EQ(tile_n(512, 4096, 1536, 2), 64) << "two waves of 64 columns";
+  EXPECT_EQ(tile_n(512, 3072, 4096, 2), 64);
+}
+
 TEST(Sm90aChoice, SchedulesAndRefusals) {
   const auto tile_m = [](int64_t m) {
     return sm90a::choose_instance({.m = m, .n = 4096, .k = 7168}, 132, false).config.tile_m;

@@ -89,7 +89,8 @@ Expected<const Instance*> instance_of(const Plan& plan, Pass pass) {
   const bool has_shares = shape.k_warpgroups == 0 && shape.ctas > 0;
   if (shape.tile_n > 0 && (shape.k_warpgroups > 0 || has_shares) && instance != nullptr &&
       shape.stages == stages_of(instance->config) &&
-      (!has_shares || can_share(instance->config, plan.problem)))
+      (!has_shares || (can_share(instance->config, plan.problem) &&
+                       shares_of(instance->config, plan.problem, shape.ctas).ctas == shape.ctas)))
     return instance;
   return Status::unsupported(
       "plan",

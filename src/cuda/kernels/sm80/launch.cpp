@@ -56,8 +56,11 @@ int64_t tile_bytes(const Config& config) {
 }
 // What CTAs that divide k so have in the workspace.
 int64_t partial_bytes(const Problem& problem, const Config& config, const Division& division) {
-  const int64_t slots =
-      division.ctas > 0 ? 2 * division.ctas : division.splits * tiles_of(problem, config);
+  const int64_t tiles = tiles_of(problem, config);
+  const bool has_shares = division.ctas > 0;
+  const int64_t slots = !has_shares                  ? division.splits * tiles
+                        : tiles % division.ctas == 0 ? 0
+                                                     : 2 * division.ctas;
   return slots * tile_bytes(config);
 }
 // Parts of tiles that CTAs with equal shares have at the most: a tile has one more than shares that

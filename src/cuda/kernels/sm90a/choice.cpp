@@ -54,31 +54,35 @@ namespace {
 
 // What a row of tiles takes, in hundredths of one of 16 rows: fitted to the experts of DeepSeek-V3,
 // Qwen3-30B-A3B, gpt-oss-120b and Mixtral on an H200, 8 to 1024 rows of an expert on average.
-int64_t group_tile_cost(const Config& config, int64_t n) {
+// 128 by 96 columns where they fill the SMs.
+int64_t group_tile_cost(const Config& config) {
   const int tile_m = config.tile_m;
-  if (tile_n_of(config) == kWideCols) {
-    // 178 for 192, measured with Qwen3-30B-A3B and gpt-oss-120b, whose columns fill tiles of 96.
-    return 178 * core::round_up(n, kWideCols) / core::round_up(n, kWarpgroupCols * 2);
-  }
+  if (tile_n_of(config) == kWideCols) return 178;
   return tile_m <= 16 ? 100 : tile_m <= 32 ? 104 : tile_m <= 64 ? 128 : tile_m <= 128 ? 192 : 370;
 }
 
 // The tile that an expert's rows take the least time in. Their number spreads about the average
 // that the host knows of contiguous ones as if rows fell to experts by chance, by its root.
-const Instance& choose_group_instance(const Problem& problem, bool prepared) {
+const Instance& choose_group_instance(const Problem& problem, int num_sms, bool prepared) {
   const int64_t rows = usual_rows(problem);
   const int64_t spread = problem.grouping == Grouping::kContiguous
                              ? static_cast<int64_t>(std::sqrt(static_cast<double>(rows)))
                              : 0;
+  // Four times what an expert should have.
+  const auto tiles = [&](int64_t tile_m) {
+    return ceil_div(std::max<int64_t>(rows - spread, 1), tile_m) + 2 * ceil_div(rows, tile_m) +
+           ceil_div(rows + spread, tile_m);
+  };
+  const Config narrow{128, 2, 1, multiplies_bf16(problem), prepared, true};
+  const bool wide = groups_take_wide_tiles(narrow, ceil_div(tiles(128) * problem.l, 4), problem.n,
+                                           problem.k, num_sms, problem.batch_invariant);
   const Instance* best = nullptr;
   int64_t least = 0;
   for (const Instance& instance : group_instances()) {  // tile_m increases
     const Config& config = instance.config;
     if (config.prepared != prepared || !is_for(config, problem)) continue;
-    const auto tiles = [&](int64_t of_rows) { return ceil_div(of_rows, config.tile_m); };
-    const int64_t cost =
-        (tiles(std::max<int64_t>(rows - spread, 1)) + 2 * tiles(rows) + tiles(rows + spread)) *
-        group_tile_cost(config, problem.n);
+    if (config.tile_m == 128 && (tile_n_of(config) == kWideCols) != wide) continue;
+    const int64_t cost = tiles(config.tile_m) * group_tile_cost(config);
     if (best == nullptr || cost < least) best = &instance, least = cost;
   }
   return *best;
@@ -87,7 +91,7 @@ const Instance& choose_group_instance(const Problem& problem, bool prepared) {
 }  // namespace
 
 const Instance& choose_instance(const Problem& problem, int num_sms, bool prepared) {
-  if (problem.grouping != Grouping::kNone) return choose_group_instance(problem, prepared);
+  if (problem.grouping != Grouping::kNone) return choose_group_instance(problem, num_sms, prepared);
   const bool bf16 = multiplies_bf16(problem);
   const Extents extents{problem.m, problem.n, problem.k, problem.l};
   const TuningRow& row = choose_row(tuning_table(), extents, num_sms);
@@ -130,8 +134,8 @@ const Instance& choose_sequential_instance(const Problem& problem, int num_sms) 
   int64_t least = 0;
   for (const Instance& instance : sequential_instances()) {
     if (!is_for(instance.config, problem)) continue;
-    const int64_t cost = ceil_div(tiles_of(problem, instance.config), num_sms) *
-                         group_tile_cost(instance.config, problem.n);
+    const int64_t cost =
+        ceil_div(tiles_of(problem, instance.config), num_sms) * group_tile_cost(instance.config);
     if (best == nullptr || cost < least) best = &instance, least = cost;
   }
   return *best;

@@ -19,12 +19,13 @@ DUALGEMM_DEVICE void load_weight_stage(const Params& params, WeightStage<kCfg, t
       // chunk's first units stand in.
       constexpr uint32_t kBytes = sizeof(stage.units[sub]);
       static_assert(Budget<kCfg>::kUnits <= kUnitMultiple);
-      const uint32_t there =
-          min(kBytes, static_cast<uint32_t>(params.packed.chunk_bytes) - first * kUnitBytes);
+      const uint64_t before = uint64_t{first} * kUnitBytes;
+      const uint64_t left = params.packed.chunk_bytes - before;
+      const auto there = static_cast<uint32_t>(left < kBytes ? left : kBytes);
       ptx::cp_async_bulk(stage.units[sub], from, there, full, policy);
       if (there < kBytes)
-        ptx::cp_async_bulk(reinterpret_cast<uint8_t*>(stage.units[sub]) + there,
-                           from - first * kUnitBytes, kBytes - there, full, policy);
+        ptx::cp_async_bulk(reinterpret_cast<uint8_t*>(stage.units[sub]) + there, from - before,
+                           kBytes - there, full, policy);
     }
   }
 }

@@ -64,23 +64,24 @@ int64_t k_tile_cost(const Config& config) {
   return config.n_warpgroups * kWarpgroupCols == kWideCols ? 139 : 100;
 }
 
+int64_t columns_of(const Config& config) { return config.n_warpgroups * kWarpgroupCols; }
+
 // What such tiles should take together, in the same unit. Sums that CTAs exchange take as long as
 // so many k-tiles of the smallest: measured with (3072 and 4096, 7168) and (3072, 4096), 128 to
 // 1024 rows, within 5 % (docs/lab/sm90a.md, "Tiles of 96 columns").
-int64_t estimated_time(const Config& config, const Extents& extents, int num_sms,
-                       bool batch_invariant) {
+int64_t estimated_time(const Config& config, const Schedule& schedule) {
   constexpr int64_t kPairs = 260, kShared = 470, kSmallest = 128 * 64;
-  const int64_t tile_n = config.n_warpgroups * kWarpgroupCols;
-  const int64_t tiles =
-      ceil_div(extents.m, config.tile_m) * ceil_div(extents.n, tile_n) * extents.l;
-  const int64_t k_tiles = ceil_div(extents.k, kTileK), cost = k_tile_cost(config);
-  const Schedule schedule = pair_or_deal_out(config, tiles, Divisor(static_cast<uint32_t>(k_tiles)),
-                                             std::max(num_sms, 1), batch_invariant);
-  const int64_t area = config.tile_m * tile_n;
+  const int64_t k_tiles = schedule.k_tiles.value, cost = k_tile_cost(config);
+  const int64_t area = config.tile_m * columns_of(config);
   if (schedule.paired) return k_tiles * cost / 2 + kPairs * area / kSmallest;
   const int64_t waves = ceil_div(schedule.whole_tiles, schedule.ctas);
   const int64_t shared = ceil_div(schedule.shared_k_tiles, schedule.ctas);
   return (waves * k_tiles + shared) * cost + (shared > 0 ? kShared * area / kSmallest : 0);
+}
+
+Config wide_in_place_of(Config config) {
+  config.tile_m = 128, config.n_warpgroups = kWideCols / kWarpgroupCols;
+  return config;
 }
 
 }  // namespace
@@ -89,10 +90,30 @@ bool takes_wide_tiles(const Config& tuned, const Extents& extents, int num_sms,
                       bool batch_invariant) {
   constexpr int64_t kPercent = 98;
   if (tuned.tile_m < 128) return false;
-  Config wide = tuned;
-  wide.tile_m = 128, wide.n_warpgroups = kWideCols / kWarpgroupCols;
-  return estimated_time(wide, extents, num_sms, batch_invariant) * 100 <
-         estimated_time(tuned, extents, num_sms, batch_invariant) * kPercent;
+  const auto time = [&](const Config& config) {
+    const int64_t tiles =
+        ceil_div(extents.m, config.tile_m) * ceil_div(extents.n, columns_of(config)) * extents.l;
+    const Divisor k_tiles(static_cast<uint32_t>(ceil_div(extents.k, kTileK)));
+    return estimated_time(
+        config, pair_or_deal_out(config, tiles, k_tiles, std::max(num_sms, 1), batch_invariant));
+  };
+  return time(wide_in_place_of(tuned)) * 100 < time(tuned) * kPercent;
+}
+
+bool groups_take_wide_tiles(const Config& narrow, int64_t row_tiles, int64_t n, int64_t k,
+                            int num_sms, bool batch_invariant) {
+  constexpr int64_t kPercent = 97;
+  const int64_t k_tiles = ceil_div(k, kTileK);
+  // Of more tiles than can be counted the proportion decides, as of many.
+  const int64_t most = INT32_MAX / k_tiles / ceil_div(n, columns_of(narrow));
+  const auto time = [&](const Config& config) {
+    const int64_t tiles = std::clamp<int64_t>(row_tiles, 1, std::max<int64_t>(most, 1)) *
+                          ceil_div(n, columns_of(config));
+    return estimated_time(
+        config, deal_out(static_cast<uint32_t>(tiles), Divisor(static_cast<uint32_t>(k_tiles)),
+                         static_cast<uint32_t>(std::max(num_sms, 1)), batch_invariant));
+  };
+  return time(wide_in_place_of(narrow)) * 100 < time(narrow) * kPercent;
 }
 
 const TuningRow& choose_row(std::span<const TuningRow> table, const Extents& extents, int num_sms) {

@@ -40,5 +40,9 @@ const TuningRow& choose_row(std::span<const TuningRow> table, const Extents& ext
 inline constexpr int kWideCols = 3 * kWarpgroupCols;
 bool takes_wide_tiles(const Config& tuned, const Extents& extents, int num_sms,
                       bool batch_invariant);
+// The same of groups whose rows are `row_tiles` tiles of 128, in place of `narrow`, 128 rows by 64
+// columns; 3 % less.
+bool groups_take_wide_tiles(const Config& narrow, int64_t row_tiles, int64_t n, int64_t k,
+                            int num_sms, bool batch_invariant);
 
 }  // namespace dualgemm::cuda::sm90a
