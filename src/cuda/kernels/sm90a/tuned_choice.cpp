@@ -104,7 +104,7 @@ bool groups_take_wide_tiles(const Config& narrow, int64_t row_tiles, int64_t n, 
                             int num_sms, bool batch_invariant) {
   constexpr int64_t kPercent = 97;
   const int64_t k_tiles = ceil_div(k, kTileK);
-  // Of more tiles than can be counted the proportion decides, as of many.
+  // Where there are more tiles than can be counted the proportion decides, as with many.
   const int64_t most = INT32_MAX / k_tiles / ceil_div(n, columns_of(narrow));
   const auto time = [&](const Config& config) {
     const int64_t tiles = std::clamp<int64_t>(row_tiles, 1, std::max<int64_t>(most, 1)) *
