@@ -64,7 +64,7 @@ printf 'before\n<!-- gpu-table:begin h200_experts -->\n%s\n<!-- gpu-table:end h2
 sed -e 's/"sweep": false/"sweep": true/' -e 's/"nvfp4_prepared": {/"nvfp4 kernel=wgmma,tile_m=128": {/' "$numbers" >"$work/sweep.json"
 swept=$("$report" "$work/sweep.json") || fail "no table of a sweep: exit code $?"
 expect "$swept" 'A NVFP4, unpacked weights:'
-expect "$swept" '| Mixtral-8x7B | 1 | 0.2 | 1.0 | skinny 8x32 | 45.0 | skinny 8x16 | 40.0 | 1.12 |'
+expect "$swept" '| Mixtral-8x7B | 8 | 0.2 | 1.0 | skinny 8x32 | 45.0 | skinny 8x16 | 40.0 | 1.12 |'
 expect "$swept" '| groups (4096, 1536) | – | 256.0 | 256.0 | wgmma 128x64 | 27.0 | wgmma 128x64 | 27.0 | 1.00 |'
 refuse 1 'numbers of --sweep' "$work/sweep.json" --summary
 
