@@ -202,8 +202,8 @@ Division division_for(const Config& config, const Problem& problem, const Device
            static_cast<double>(partial_bytes(problem, config, {splits})) / kBytes;
   };
   const auto shares_us = [&](int64_t ctas) {
-    const int64_t share = ceil_div(tiles % ctas * chunks, ctas);
-    return static_cast<double>(tiles / ctas) * (chunk_us * static_cast<double>(chunks) + kOutputs) +
+    const int64_t turns = tiles / ctas, share = ceil_div(tiles % ctas * chunks, ctas);
+    return static_cast<double>(turns) * (chunk_us * static_cast<double>(chunks) + kOutputs) +
            static_cast<double>(share) * chunk_us + kShares +
            static_cast<double>(shared_parts(tiles, ctas) * tile_bytes(config)) / kShareBytes;
   };
