@@ -53,7 +53,7 @@ Choice choose(const Operands& o, int num_sms) {
   const sm90a::Instance& instance =
       row.tile_m >= 128 && sm90a::takes_wide_tiles(tuned.config, extents, num_sms, false) ? all[1]
                                                                                           : tuned;
-  const int64_t tile_n = instance.config.n_warpgroups * sm90a::kWarpgroupCols;
+  const int64_t tile_n = sm90a::tile_n_of(instance.config);
   const int64_t tiles_m = ceil_div(o.m, instance.config.tile_m), tiles_n = ceil_div(o.n, tile_n);
   const int64_t k_tiles = ceil_div(o.k, sm90a::kTileK);
   return {instance,

@@ -21,6 +21,7 @@
 #include "fake_cuda/device_model.hpp"
 #include "fake_cuda/settings.hpp"
 #include "printable.hpp"
+#include "timing/counts_json.hpp"
 #include "timing/cuda_tools.hpp"
 #include "timing/parameters.hpp"
 
@@ -181,11 +182,7 @@ void print_json(std::ostream& out, const ExecArgs& args, const ExecReport& repor
       of_kernel["microseconds"] = kernel.times.all;
       of_kernel["gap_microseconds"] = kernel.times.gap;
       of_kernel["power_microseconds"] = kernel.times.power;
-      if (kernel.timed > 0)
-        of_kernel["instructions"] = Json{{"from", kernel.instructions.from},
-                                         {"statements", kernel.instructions.statements},
-                                         {"counted", kernel.instructions.counted},
-                                         {"note", kernel.instructions.note}};
+      if (kernel.timed > 0) of_kernel["instructions"] = kernel.instructions;
       for (const auto& [what, us] : kernel.critical_path)
         of_kernel["critical_path"].push_back(Json{{"what", what}, {"us", us}});
       if (kernel.times.high > 0) {

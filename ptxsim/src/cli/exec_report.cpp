@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "case/json_text.hpp"
+#include "timing/counts_json.hpp"
 
 namespace ptxsim::cli {
 namespace {
@@ -93,9 +94,7 @@ void add_launch(ExecReport& report, const Json& record,
     if (kernel.timed++ == 0) {
       for (const Json& share : record.value("critical_path", Json::array()))
         kernel.critical_path.emplace_back(share.at("what"), share.at("us"));
-      const Json& counts = record.at("instructions");
-      kernel.instructions = {counts.at("from"), counts.at("note"), counts.at("statements"),
-                             counts.at("counted")};
+      record.at("instructions").get_to(kernel.instructions);
     }
     kernel.times.all += record.at("microseconds").get<double>();
     kernel.times.gap += record.value("gap_microseconds", 0.0);

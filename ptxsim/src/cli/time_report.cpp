@@ -6,6 +6,7 @@
 
 #include "cli/reports_version.hpp"
 #include "printable.hpp"
+#include "timing/counts_json.hpp"
 
 namespace ptxsim::cli {
 namespace {
@@ -71,11 +72,7 @@ OrderedJson json_of(const TimedLaunch& t) {
                 {"other_us", time.other},
                 {"critical_path", OrderedJson::array()},
                 {"waits", OrderedJson::array()}};
-  if (t.instructions)
-    j["instructions"] = OrderedJson{{"from", t.instructions->from},
-                                    {"statements", t.instructions->statements},
-                                    {"counted", t.instructions->counted},
-                                    {"note", t.instructions->note}};
+  if (t.instructions) j["instructions"] = *t.instructions;
   for (const timing::Share& s : t.path)
     j["critical_path"].push_back(
         OrderedJson{{"what", s.label}, {"us", s.us}, {"percent", 100 * s.us / time.timeline.end}});

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fake_cuda/status.hpp"
+#include "timing/counts_json.hpp"
 
 namespace ptxsim::cuda {
 namespace {
@@ -104,11 +105,7 @@ void Recorder::launched(const std::string& kernel, const Launch& launch, const R
     record["power_microseconds"] = told->time.power;
     for (const timing::Share& share : told->path)
       record["critical_path"].push_back(Json{{"what", share.label}, {"us", share.us}});
-    const timing::InstructionCounts& counts = told->instructions;
-    record["instructions"] = Json{{"from", counts.from},
-                                  {"statements", counts.statements},
-                                  {"counted", counts.counted},
-                                  {"note", counts.note}};
+    record["instructions"] = told->instructions;
   }
   if (told && told->interval) {
     record["low_microseconds"] = told->interval->low;

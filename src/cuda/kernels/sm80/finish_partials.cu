@@ -38,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 #pragma unroll 4
     for (; part < parts_end; ++part) {
       const uint64_t slot = shares.ctas == 0
-                                ? static_cast<uint64_t>(part) * params.tiles + tile
+                                ? slot_of_part(params, part, tile)
                                 : Shares::slot(part, shares.begin(part) / chunks == shared_tile);
       const float4* const from =
           partial_item(params, warps, finish.items, slot, warp_of_tile, item) + lane;

@@ -30,6 +30,11 @@ DUALGEMM_DEVICE Chunks chunks_of(const Params& params, uint32_t part, uint32_t p
   return {chunks * part / parts, chunks * (part + 1) / parts};
 }
 
+// Where sums over part `part` of a tile's k lie, if all tiles have as many parts.
+DUALGEMM_DEVICE uint64_t slot_of_part(const Params& params, uint32_t part, uint32_t tile) {
+  return static_cast<uint64_t>(part) * params.tiles + tile;
+}
+
 // The piece of a wide tile that a CTA has in turn number `turn`; in a share without one, or of a
 // tile that no group has, nothing is to be done.
 DUALGEMM_DEVICE Piece piece_of(const Params& params, uint32_t turn) {
@@ -37,8 +42,7 @@ DUALGEMM_DEVICE Piece piece_of(const Params& params, uint32_t turn) {
     const uint32_t index = blockIdx.x + turn * gridDim.x, tile = index / params.splits;
     const uint32_t part = index - tile * params.splits;
     const Chunks chunks = chunks_of(params, part, params.splits);
-    return {tile, chunks.begin, chunks.end, params.splits == 1,
-            static_cast<uint64_t>(part) * params.tiles + tile};
+    return {tile, chunks.begin, chunks.end, params.splits == 1, slot_of_part(params, part, tile)};
   }
   const Shares& shares = params.shares;
   const uint32_t chunks = chunks_of_tile(params);

@@ -46,6 +46,9 @@ inline constexpr int kWarpCols = 8;                   // of D: a warp's part of 
 inline constexpr int kMostPreparedBytes = 74 * 1024;  // of prepared weights in the ring
 inline constexpr int kExchangeMost = 16;  // sums of a thread that are handed over along k at a time
 
+// Columns of D of a tile.
+constexpr int64_t tile_n_of(const Config& config) { return config.n_warpgroups * kWarpgroupCols; }
+
 // Rows that a warp's epilogue takes at a time, at most one for each lane.
 constexpr int chunk_rows(const Config& config) {
   const int most = config.tile_m > 32 ? 32 : 16;
@@ -70,7 +73,7 @@ constexpr int scale_tile_rows_of(int64_t tile_n) { return 128 % tile_n == 0 ? 1 
 // Derived from a Config; every rule stands under what it limits.
 template <Config kCfg>
 struct Budget {
-  static constexpr int kTileN = kCfg.n_warpgroups * kWarpgroupCols;  // of D
+  static constexpr int kTileN = tile_n_of(kCfg);
   static_assert(!kCfg.sequential ||
                 (kCfg.k_warpgroups == 1 && kCfg.tile_m <= 128 && !kCfg.prepared && !kCfg.grouped));
   static_assert(kSubK == kUnitK, "a sub-tile is a chunk of prepared weights");

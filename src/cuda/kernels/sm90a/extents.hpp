@@ -12,7 +12,6 @@ using core::ceil_div;
 using hopper::batches_of_a;
 using hopper::k_tiles_of;
 
-inline int64_t tile_n_of(const Config& config) { return config.n_warpgroups * kWarpgroupCols; }
 inline int64_t tiles_of(const Problem& p, const Config& config) {
   return ceil_div(p.m, config.tile_m) * ceil_div(p.n, tile_n_of(config)) * p.l;
 }

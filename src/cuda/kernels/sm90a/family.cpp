@@ -63,7 +63,7 @@ Expected<FamilyLaunches> launches(const LaunchInputs& in) {
 
 KernelShape shape_of(const Instance& instance) {
   return {.tile_m = instance.config.tile_m,
-          .tile_n = instance.config.n_warpgroups * kWarpgroupCols,
+          .tile_n = tile_n_of(instance.config),
           .tile_k = kTileK,
           .stages = instance.weight_stages,
           .k_warpgroups = instance.config.k_warpgroups};

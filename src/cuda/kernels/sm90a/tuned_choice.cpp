@@ -61,10 +61,8 @@ bool fills(const TuningRow& row, int64_t m, int64_t columns, int num_sms) {
 // A k-tile of a tile of 128 rows or more, in hundredths of one of 128 by 64: 1.6 us on a cool H200.
 int64_t k_tile_cost(const Config& config) {
   if (config.tile_m > 128) return 178;
-  return config.n_warpgroups * kWarpgroupCols == kWideCols ? 139 : 100;
+  return tile_n_of(config) == kWideCols ? 139 : 100;
 }
-
-int64_t columns_of(const Config& config) { return config.n_warpgroups * kWarpgroupCols; }
 
 // What such tiles should take together, in the same unit. Sums that CTAs exchange take as long as
 // so many k-tiles of the smallest: measured with (3072 and 4096, 7168) and (3072, 4096), 128 to
@@ -72,7 +70,7 @@ int64_t columns_of(const Config& config) { return config.n_warpgroups * kWarpgro
 int64_t estimated_time(const Config& config, const Schedule& schedule) {
   constexpr int64_t kPairs = 260, kShared = 470, kSmallest = 128 * 64;
   const int64_t k_tiles = schedule.k_tiles.value, cost = k_tile_cost(config);
-  const int64_t area = config.tile_m * columns_of(config);
+  const int64_t area = config.tile_m * tile_n_of(config);
   if (schedule.paired) return k_tiles * cost / 2 + kPairs * area / kSmallest;
   const int64_t waves = ceil_div(schedule.whole_tiles, schedule.ctas);
   const int64_t shared = ceil_div(schedule.shared_k_tiles, schedule.ctas);
@@ -92,7 +90,7 @@ bool takes_wide_tiles(const Config& tuned, const Extents& extents, int num_sms,
   if (tuned.tile_m < 128) return false;
   const auto time = [&](const Config& config) {
     const int64_t tiles =
-        ceil_div(extents.m, config.tile_m) * ceil_div(extents.n, columns_of(config)) * extents.l;
+        ceil_div(extents.m, config.tile_m) * ceil_div(extents.n, tile_n_of(config)) * extents.l;
     const Divisor k_tiles(static_cast<uint32_t>(ceil_div(extents.k, kTileK)));
     return estimated_time(
         config, pair_or_deal_out(config, tiles, k_tiles, std::max(num_sms, 1), batch_invariant));
@@ -105,10 +103,10 @@ bool groups_take_wide_tiles(const Config& narrow, int64_t row_tiles, int64_t n, 
   constexpr int64_t kPercent = 97;
   const int64_t k_tiles = ceil_div(k, kTileK);
   // Where there are more tiles than can be counted the proportion decides, as with many.
-  const int64_t most = INT32_MAX / k_tiles / ceil_div(n, columns_of(narrow));
+  const int64_t most = INT32_MAX / k_tiles / ceil_div(n, tile_n_of(narrow));
   const auto time = [&](const Config& config) {
     const int64_t tiles = std::clamp<int64_t>(row_tiles, 1, std::max<int64_t>(most, 1)) *
-                          ceil_div(n, columns_of(config));
+                          ceil_div(n, tile_n_of(config));
     return estimated_time(
         config, deal_out(static_cast<uint32_t>(tiles), Divisor(static_cast<uint32_t>(k_tiles)),
                          static_cast<uint32_t>(std::max(num_sms, 1)), batch_invariant));
