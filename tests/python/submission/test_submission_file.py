@@ -161,7 +161,7 @@ def test_launches_on_a_gpu_that_is_not_there(compiled: tuple[str, pathlib.Path])
     assert said["entry"] == ["cuTensorMapEncodeTiled", "12000"]
     launches = [list(map(int, words[1:])) for words in lines if words[0] == "launch"]
     allowed = [int(words[2]) for words in lines if words[0] == "attribute"]
-    assert len(allowed) == 2 and launches[-1][2] in allowed
+    assert len(allowed) == (2 if arch == "sm_100a" else 3) and launches[-1][2] in allowed  # one for each kernel
     assert all(default_queue == 1 for _, _, _, default_queue, *_ in launches)
     a, b1, b2, _, _, _, sfa, sfb1, sfb2, _ = map(int, said["addresses"])
     if arch == "sm_100a":
