@@ -230,8 +230,8 @@ def time(
 ) -> Time:
     """Estimates how long a launch takes on a GPU (docs/clock.md): not a measurement.
 
-    gpu: a100, b200, gb10, gb300, h100, h200, l40s, rtx4090, rtx5090, or a file of parameters. warm: L2 holds what it can of the buffers.
-    graph: launches of a graph, not of a stream. sass: whose numbers of instructions count, those that ptxas makes
+    gpu: a100, b200, gb10, gb300, h100, h200, l40s, rtx3090, rtx4090, rtx5090, or a file of parameters. warm: L2 holds what it
+    can of the buffers. graph: launches of a graph, not of a stream. sass: whose numbers of instructions count, those that ptxas makes
     ("ptxas"; "auto": where ptxas and nvdisasm are there), a table's ("off"), the same on every machine, or those of a listing (a
     file); docs/clock.md. `details["instructions"]` says whose they were. The other arguments, and what is raised: as `run` has
     them; a kernel that faults raises InputError.

@@ -151,7 +151,7 @@ TEST_F(Program, WhatCannotBeTimedIsRefused) {
   expect_refused(start({"time", "k.ptx", "--launch", "l.json"}), "", "and not both");
   expect_refused(start({"time", "--launch", "l.json", "--gpu", "b100"}), "",
                  "--gpu: 'b100'; must be one of a100, b200, gb10, gb300, h100, h200, l40s, "
-                 "rtx4090, rtx5090, or a file");
+                 "rtx3090, rtx4090, rtx5090, or a file");
   expect_refused(start({"time", "--launch", "none.json"}), "none.json", "cannot read");
   write("gpu.json", R"({"gpu": "none", "parameters": {}})");
   expect_refused(start({"time", "--launch", "l.json", "--gpu", "gpu.json"}), "gpu.json:1:31",

@@ -29,7 +29,7 @@ std::string refusal(const std::string& from, const std::string& to) {
 
 TEST(Parameters, EveryGpuThatIsBuiltInHasAll) {
   for (const char* gpu :
-       {"a100", "b200", "gb10", "gb300", "h100", "h200", "l40s", "rtx4090", "rtx5090"}) {
+       {"a100", "b200", "gb10", "gb300", "h100", "h200", "l40s", "rtx3090", "rtx4090", "rtx5090"}) {
     EXPECT_FALSE(built_in(gpu).name.empty()) << gpu;
     EXPECT_NE(built_in_gpus().find(gpu), std::string::npos) << gpu;
   }

@@ -31,8 +31,9 @@ struct Described {
   const Gpu& gpu;
   const char* file;
 };
-const Described kAll[] = {{kB200, "b200"}, {kA100, "a100"},       {kRtx4090, "rtx4090"},
-                          {kL40s, "l40s"}, {kRtx5090, "rtx5090"}, {kGb10, "gb10"}};
+const Described kAll[] = {{kB200, "b200"},       {kA100, "a100"}, {kRtx3090, "rtx3090"},
+                          {kRtx4090, "rtx4090"}, {kL40s, "l40s"}, {kRtx5090, "rtx5090"},
+                          {kGb10, "gb10"}};
 
 TEST(Machine, IsFoundByCapabilityAndSms) {
   EXPECT_EQ(std::size(kAll), kGpus.size());
