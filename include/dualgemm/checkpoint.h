@@ -30,7 +30,8 @@ typedef struct dualgemm_checkpoint_layer dualgemm_checkpoint_layer;
 typedef struct dualgemm_checkpoint_matrix dualgemm_checkpoint_matrix;
 typedef struct dualgemm_checkpoint_linears dualgemm_checkpoint_linears;
 
-/** Flags of dualgemm_checkpoint_load(); of the other load functions only the last two. */
+/** Flags of dualgemm_checkpoint_load(). dualgemm_checkpoint_load_down_flags() and
+ *  dualgemm_checkpoint_load_matrix_flags() take the last three. */
 enum {
   DUALGEMM_CHECKPOINT_UP_FIRST = 1,        /**< a stacked tensor holds up before gate */
   DUALGEMM_CHECKPOINT_MAX_INPUT_SCALE = 2, /**< input scales differ: take the larger one */
@@ -170,7 +171,7 @@ typedef struct dualgemm_checkpoint_linear_info {
   const char* contradiction; /**< what the config says instead, "": nothing; the tensors count */
   int64_t hadamard;          /**< size of the input's Hadamard transform; 0: none */
 } dualgemm_checkpoint_linear_info;
-/** index: from 0 to count - 1, else DUALGEMM_ERROR_INVALID_ARGUMENT. */
+/** index: from 0 to count - 1, else DUALGEMM_INVALID_ARGUMENT. */
 DUALGEMM_API dualgemm_status
 dualgemm_checkpoint_linears_get_info(const dualgemm_checkpoint_linears* linears, int64_t index,
                                      dualgemm_checkpoint_linear_info* info) DUALGEMM_NOEXCEPT;

@@ -145,8 +145,8 @@ class Checkpoint {
   Expected<CheckpointLayer> load(const std::string& prefix,
                                  const CheckpointOptions& options = {}) const;
 
-  // Down of the same layer, NVFP4 or plain; only `expert`, `allow_nan` and `pre_quant_scale` of
-  // the options count.
+  // Down of the same layer, NVFP4 or plain. The options that count are `expert`, `allow_nan`,
+  // `pre_quant_scale` and `hadamard`.
   Expected<CheckpointMatrix> load_down(const std::string& prefix,
                                        const CheckpointOptions& options = {}) const;
   // A linear layer by the name of its module: "model.layers.0.self_attn.q_proj".

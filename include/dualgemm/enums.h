@@ -42,9 +42,9 @@
   X(kLinear, DUALGEMM_SCALES_LINEAR, 0, "linear", "rows x k/16, row-major, as in checkpoints") \
   X(kSwizzled128x4, DUALGEMM_SCALES_SWIZZLED_128X4, 1, "swizzled_128x4", "as cuBLASLt and CUTLASS have it")
 
-/* Activations: ActivationKind; g is the Gate product, u the Up product, each with its alpha
- * and bias. The two
- * SwiGLU kinds are one formula, with parameters:
+/* Activations: ActivationKind; g is the Gate product and u the Up product, each after its global
+ * scale (alpha_gate, alpha_up) and bias. The two SwiGLU kinds are one formula, with the parameters
+ * alpha, beta and limit of Activation:
  *   g = min(g, limit), u = clamp(u, -limit, limit); g*sigmoid(alpha*g) * (u + beta) */
 #define DUALGEMM_ACTIVATION_TABLE(X) \
   X(kSilu, DUALGEMM_SILU, 0, "silu", "g*sigmoid(g) * u") \

@@ -63,10 +63,11 @@ struct LinearBuffers {
   void* stream = nullptr;
 };
 
-// The kSideBySide problem that computes it, for make_plan(), operand_sizes(), validate(): n is the
-// number of rows of one half. Gate is W's first rows, Up its last ones. They overlap where W does
-// not have two equal halves at a place where scales may be cut (n % 32, swizzled n % 256, is not
-// 0); what both have is computed twice and stored once. An error is about `problem` itself.
+// The dual problem that computes it, for make_plan(), operand_sizes(), validate(): kSideBySide, or
+// kActivatedSideBySide where act is not the identity. Its n is the number of rows of one half: Gate
+// is the first n rows of W, Up the last n. Scales can be cut only at multiples of 16 rows (128 if
+// swizzled), so the halves overlap unless W's rows are a multiple of 32 (256); the rows in both are
+// computed twice and stored once. An error is about `problem` itself.
 Expected<Problem> dual_problem(const LinearProblem& problem);
 
 // The buffers that go with it. Precondition: dual_problem(problem).ok().

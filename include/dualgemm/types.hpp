@@ -169,10 +169,11 @@ struct Buffers {
   float alpha_up = 1.0f;
   const float* alpha_gate_per_batch = nullptr;  // optional [l]; replaces alpha_gate
   const float* alpha_up_per_batch = nullptr;    // optional [l]; replaces alpha_up
-  // kContiguous: [l+1], first 0, last at most m, non-decreasing; rows from the last on belong to no
-  // expert: they are not read, and nothing of them is written. kMasked: [l], each 0 .. m. kCuda:
-  // read on the device when the kernels run, and cut so that no other number leads outside the
-  // arrays, if swizzled scales of A are as large as operand_sizes() says.
+  // expert_offsets, for kContiguous: [l+1], first 0, last at most m, non-decreasing; rows from the
+  // last offset on belong to no expert and are neither read nor written. expert_rows, for kMasked:
+  // [l], each 0 .. m. kCuda: both are read on the device when the kernels run. Invalid numbers are
+  // clamped there, so that no access leaves the arrays, if swizzled scales of A are as large as
+  // operand_sizes() says.
   const int32_t* expert_offsets = nullptr;
   const int32_t* expert_rows = nullptr;
   void* d = nullptr;
@@ -309,9 +310,10 @@ struct Plan {
   bool prepared = false;
   bool unaligned = false;         // PlanOptions::unaligned
   bool trusted_pointers = false;  // PlanOptions::trusted_pointers
-  // kCuda: "tcgen05", "tcgen05pair", "tcgen05persistent", "w4a16", "wgmma", "skinny" (few rows of
-  // A), "mma", "cublaslt", "cutlass". kCpu: its regime's name, or "oracle".
-  // For display: kernel_id says what runs.
+  // kCuda: "wgmma", "skinny" (few rows of A), "skinnypersistent", "tcgen05", "tcgen05pair",
+  // "tcgen05persistent", "w4a16", "w4a16persistent", "mma", "mmanvf4", "cublaslt", "cutlass",
+  // "cutlassvisitor". kCpu: the name of its regime, or "oracle". For display; kernel_id says what
+  // runs.
   std::string kernel;
   KernelId kernel_id{};  // kCuda; kCpu: 0
   KernelShape shape;
