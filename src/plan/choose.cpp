@@ -59,6 +59,14 @@ Status no_kernel_for(const DeviceCaps& caps) {
       "the CUDA strategies need 8.0 or later");
 }
 
+// Every kernel's model of its time divides by the number of SMs.
+Status check_caps(const DeviceCaps& caps) {
+  constexpr int kMostSms = 1 << 16;
+  if (caps.kind != DeviceKind::kCuda || (caps.num_sms >= 1 && caps.num_sms <= kMostSms)) return {};
+  return Status::invalid("caps.num_sms", std::to_string(caps.num_sms),
+                         fmt::format("a GPU has 1 .. {} streaming multiprocessors", kMostSms));
+}
+
 // The instruction sets to try, best first: one if it is forced, else all.
 Expected<std::vector<Isa>> candidate_isas(const Problem& problem, const PlanOptions& options,
                                           const DeviceCaps& caps, const std::string& force_isa,
@@ -240,6 +248,7 @@ Expected<Plan> choose(const core::CheckedProblem& checked, const PlanOptions& wa
   }
   DUALGEMM_TRY(apply_request(*request, problem, options));
   if (caps.isas.empty()) return no_kernel_for(caps);
+  DUALGEMM_TRY(check_caps(caps));
   Plan base;
   base.problem = problem;
   base.threads = options.threads;  // 0: by try_strategy()

@@ -43,6 +43,10 @@ uint64_t integer_pattern(const JsonNode& value, unsigned bits, uint64_t mask) {
   return pattern & mask;
 }
 
+void store(std::byte* to, uint64_t pattern, unsigned bytes) {
+  for (unsigned i = 0; i < bytes; ++i) to[i] = static_cast<std::byte>(pattern >> (8 * i));
+}
+
 // What `count`, `fill`, `random` and `iota` say, behind the values that are listed.
 void fill_rest(CaseBuffer& buffer, const JsonNode& node, uint64_t count, CaseSource& source) {
   const unsigned bytes = bytes_of(buffer.type);
@@ -53,9 +57,11 @@ void fill_rest(CaseBuffer& buffer, const JsonNode& node, uint64_t count, CaseSou
   std::mt19937_64 random(node.integer_or("random", UINT64_MAX, 0));
   const uint64_t fill = node.has("fill") ? read_pattern(node.at("fill"), buffer.type) : 0;
   buffer.initialized = node.has("values") || is_random || node.has("fill") || iota;
-  buffer.data.reserve(count * bytes);
-  for (uint64_t i = buffer.data.size() / bytes; i < count; ++i)
-    append(buffer.data, is_random ? random() : iota ? i : fill, bytes);
+  const uint64_t listed = buffer.data.size() / bytes;
+  buffer.data.resize(count * bytes);
+  if (!is_random && !iota && fill == 0) return;
+  for (uint64_t i = listed; i < count; ++i)
+    store(&buffer.data[i * bytes], is_random ? random() : iota ? i : fill, bytes);
 }
 
 // Values that a case lists, packs into a text, or names with their file.
@@ -213,7 +219,8 @@ uint64_t read_pattern(const JsonNode& value, ElementType type) {
 }
 
 void append(std::vector<std::byte>& data, uint64_t pattern, unsigned bytes) {
-  for (unsigned i = 0; i < bytes; ++i) data.push_back(static_cast<std::byte>(pattern >> (8 * i)));
+  data.resize(data.size() + bytes);
+  store(data.data() + data.size() - bytes, pattern, bytes);
 }
 
 CaseBuffer read_buffer(const JsonNode& node, size_t index, CaseSource& source) {

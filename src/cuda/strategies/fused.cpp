@@ -69,9 +69,12 @@ class FusedStrategy final : public Strategy {
     return {};
   }
 
+  // 0 of a plan that was edited to what run() refuses.
   int64_t workspace_bytes(const Plan& plan) const override {
+    const FusedKernel* const kernel = kernel_for(plan.isa);
     const KernelFamily* const family = find_family(plan.kernel_id, plan.isa);
-    return family == nullptr ? 0 : family->workspace_bytes(plan);
+    if (kernel == nullptr || family == nullptr || !kernel->supports(plan.problem).ok()) return 0;
+    return family->workspace_bytes(plan);
   }
 
   PreparedDescriptor prepared_descriptor(const Plan& plan) const override {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "dualgemm/dualgemm.hpp"
+#include "support/sanitizers.hpp"
 #include "support/transform_case.hpp"
 
 namespace dualgemm::test {
@@ -17,7 +18,7 @@ TransformBuffers buffers_of(TransformCase& data) {
 
 TEST(TransformRows, EveryTypeShapeAndStride) {
   Rng rng;
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < (kSanitized ? 50 : 200); ++i) {
     TransformCase data(random_transform_problem(rng), rng, Hard::kSpecial);
     SCOPED_TRACE(data.describe());
     const std::vector<uint8_t> want = data.want();

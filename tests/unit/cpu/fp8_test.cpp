@@ -9,6 +9,7 @@
 #include "dualgemm/formats.hpp"
 #include "reference/dual_gemm.hpp"
 #include "support/inputs.hpp"
+#include "support/sanitizers.hpp"
 #include "unit/cpu/run.hpp"
 
 namespace dualgemm::test {
@@ -130,7 +131,7 @@ class Fp8 : public ::testing::TestWithParam<Isa> {};
 
 TEST_P(Fp8, EqualsItsDefinitionBitForBit) {
   Rng rng;
-  for (int trial = 0; trial < 60; ++trial) {
+  for (int trial = 0; trial < (kSanitized ? 20 : 60); ++trial) {
     const Problem p = random_problem(rng);
     RandomCase c(p, rng, rng.chance(0.3) ? Values::kWide : Values::kRandom);
     if (rng.chance(0.5))

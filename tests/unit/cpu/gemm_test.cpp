@@ -7,6 +7,7 @@
 #include "support/bound.hpp"
 #include "support/every_activation.hpp"
 #include "support/inputs.hpp"
+#include "support/sanitizers.hpp"
 #include "unit/cpu/run.hpp"
 
 namespace dualgemm::test {
@@ -67,7 +68,7 @@ void fill_optional(RandomCase& c, Rng& rng) {
 TEST_P(Gemm, RandomShapesStayInsideTheBound) {
   Rng rng;
   const int64_t interesting[] = {1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 70};
-  for (int trial = 0; trial < 150; ++trial) {
+  for (int trial = 0; trial < (kSanitized ? 50 : 150); ++trial) {
     const int64_t m = interesting[rng.integer(0, 17)];
     const int64_t n = rng.chance(0.4) ? 16 * rng.integer(1, 4) : rng.integer(1, 50);
     const int64_t k = 16 * (rng.chance(0.5) ? rng.integer(1, 12) : rng.integer(1, 70));

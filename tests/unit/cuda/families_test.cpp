@@ -53,6 +53,34 @@ TEST(Families, RanksAreDistinctWhereBothSupportAProblem) {
   }
 }
 
+// What a caller wrote into a plan reaches the count of its workspace before run() refuses it.
+TEST(Families, NoNumberOfAPlanEndsTheProcess) {
+  for (const auto& [compute_capability, isa] :
+       {std::pair{90, Isa::kSm90a}, {80, Isa::kSm80}, {100, Isa::kSm100a}, {120, Isa::kSm120a}}) {
+    const DeviceCaps caps = test::made_up_gpu(compute_capability, 132);
+    for (const StrategyId id :
+         {StrategyId::kFused, StrategyId::kFusedSequential, StrategyId::kFusedEpilogue}) {
+      const auto plan =
+          plan::choose({.m = 100, .n = 4096, .k = 7168}, {.strategy = id}, caps, strategies(), "");
+      ASSERT_TRUE(plan) << plan.status().message();
+      const Strategy* const strategy = plan::find_strategy(strategies(), id, DeviceKind::kCuda);
+      for (const int64_t ctas : {int64_t{0}, int64_t{-1}, int64_t{1} << 32, INT64_MAX, INT64_MIN}) {
+        Plan edited = *plan;
+        edited.shape.ctas = ctas;
+        EXPECT_GE(strategy->workspace_bytes(edited), 0) << name_of(isa) << ", " << ctas;
+      }
+      if (id != StrategyId::kFused) continue;  // the others refuse such a problem first
+      for (const Problem& problem : {Problem{.m = 100, .n = 4096, .k = int64_t{1} << 31},
+                                     Problem{.m = 100, .n = 4096, .k = int64_t{1} << 40},
+                                     Problem{.m = 1, .n = 1, .k = 16, .l = int64_t{1} << 44}}) {
+        Plan edited = *plan;
+        edited.problem = problem;
+        EXPECT_EQ(strategy->workspace_bytes(edited), 0) << name_of(isa);
+      }
+    }
+  }
+}
+
 // The plan's kernel is that of the least time among the families that support its problem.
 TEST(Families, APlanTakesTheLeastTime) {
   const DeviceCaps caps = test::made_up_gpu(100, 148);

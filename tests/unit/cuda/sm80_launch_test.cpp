@@ -42,6 +42,30 @@ TEST(Sm80Choice, TilesFollowRowsColumnsAndTheGpu) {
   EXPECT_EQ(chosen(65, 4096, rtx4090), (std::array{128, 128, 1}));
 }
 
+// Addresses of swizzled scales have 32 bits, a grid 31.
+TEST(Sm80Choice, WhatNumbersCannotHoldIsRefused) {
+  Problem p{.m = 1, .n = 1, .k = int64_t{1} << 29};
+  p.gate.scale_layout = ScaleLayout::kSwizzled128x4;
+  EXPECT_TRUE(sm80::supports(p).ok()) << sm80::supports(p).message();
+  p.k += 64;
+  EXPECT_EQ(sm80::supports(p).argument(), "gate_scales");
+  p.gate.scale_layout = ScaleLayout::kLinear;
+  EXPECT_TRUE(sm80::supports(p).ok());
+  p.up.scale_layout = ScaleLayout::kSwizzled128x4;
+  EXPECT_EQ(sm80::supports(p).argument(), "up_scales");
+  p.up = {}, p.a.scale_layout = ScaleLayout::kSwizzled128x4;
+  EXPECT_EQ(sm80::supports(p).argument(), "a_scales");
+  p.a = {.type = DataType::kF16};
+  EXPECT_TRUE(sm80::supports(p).ok());
+
+  p = {.m = 9, .n = 1, .k = 16, .l = int64_t{1} << 30};
+  EXPECT_EQ(sm80::find_instance({p}, {8}), nullptr) << "2^31 tiles";
+  EXPECT_NE(sm80::find_instance({p}, {16}), nullptr);
+  p = {.m = 1, .n = 1, .k = 16, .l = int64_t{1} << 28};
+  EXPECT_NE(sm80::find_instance({p}, {64, 0, 6}), nullptr);
+  EXPECT_EQ(sm80::find_instance({p}, {64, 0, 8}), nullptr) << "2^31 parts of tiles";
+}
+
 TEST(Sm80Choice, CtasDivideKWhereTilesDoNotFillTheGpu) {
   const DeviceCaps h100 = gpu(90, 132);
   using Division = sm80::Division;

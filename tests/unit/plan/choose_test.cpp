@@ -334,6 +334,17 @@ DeviceCaps gpu(int compute_capability) {
   return caps;
 }
 
+TEST(ChooseOnGpu, RefusesAGpuWithoutSms) {
+  const FakeGpuStrategy on_gpu;
+  const std::vector<const Strategy*> all{&on_gpu};
+  for (const int sms : {0, -1, 65537}) {
+    DeviceCaps caps = gpu(100);
+    caps.num_sms = sms;
+    expect_error(choose({.device = DeviceKind::kCuda}, caps, "", kProblem, all),
+                 StatusCode::kInvalidArgument, "caps.num_sms", std::to_string(sms));
+  }
+}
+
 TEST(ChooseOnGpu, TakesItsOwnStrategiesAndNotTheCpuOnes) {
   const FakeGpuStrategy on_gpu;
   const std::vector<const Strategy*> all{&two_pass, &fused, &on_gpu};

@@ -44,6 +44,12 @@ DUALGEMM_HOST_DEVICE constexpr uint32_t word_bytes_of(AType type) {
   return type == AType::kE2M1 ? 4 : 16;
 }
 
+// What a decoded number must be multiplied with (decode.cuh), and a sum of products of a type of A.
+DUALGEMM_HOST_DEVICE constexpr float decoded_unit(bool bf16) { return bf16 ? 0x1p8f : 0x1p7f; }
+DUALGEMM_HOST_DEVICE constexpr float sum_unit_of(AType type) {
+  return decoded_unit(type == AType::kBF16) * (type == AType::kE2M1 ? decoded_unit(false) : 1.0f);
+}
+
 // Units that are multiplied in one loop over k.
 DUALGEMM_HOST_DEVICE constexpr int loop_units_of(const Config& config) {
   return config.pass == Pass::kSequential ? config.units / 2 : config.units;

@@ -15,10 +15,6 @@
 
 namespace dualgemm::cuda::sm80 {
 
-// What a decoded number must be multiplied with.
-template <bool kBf16>
-inline constexpr float kDecodedUnit = kBf16 ? 0x1p8f : 0x1p7f;
-
 // word * 2^kLeft, rounded down if kLeft < 0: what place_codes.cuh asks for.
 struct Shifts {};
 template <int kLeft>

@@ -176,7 +176,7 @@ DUALGEMM_DEVICE void compute_wide_tile(const Params& params, const Piece& piece,
   const Piece done = piece_of(params, turn);
   const Place finished = place_of_thread<kCfg>(params, done.tile);
   if (kCfg.pass == Pass::kFused && !done.is_whole) {
-    store_partials<kCfg>(params, finished, done.slot, kSumUnit<kCfg>, sums);
+    store_partials<kCfg>(params, finished, done.slot, sums);
     return;
   }
   finish_own<kCfg>(params, finished, sums, stages);

@@ -13,10 +13,8 @@
 
 namespace dualgemm::cuda::sm80 {
 
-// What a sum of decoded numbers must be multiplied with.
 template <Config kCfg>
-inline constexpr float kSumUnit = kDecodedUnit<kCfg.a_type == AType::kBF16>*(
-    kCfg.a_type == AType::kE2M1 ? kDecodedUnit<false> : 1.0f);
+inline constexpr float kSumUnit = sum_unit_of(kCfg.a_type);
 
 DUALGEMM_DEVICE uint32_t output_row(const Place& place, uint32_t group, int i) {
   return place.m_begin + group * kGroupRows + 2 * place.quarter + i;

@@ -87,8 +87,8 @@ Expected<const Instance*> instance_of(const Plan& plan, Pass pass) {
   const Instance* instance = find_instance({plan.problem, pass, plan.prepared},
                                            {shape.tile_m, shape.tile_n, shape.k_warpgroups});
   const bool has_shares = shape.k_warpgroups == 0 && shape.ctas > 0;
-  if (shape.tile_n > 0 && (shape.k_warpgroups > 0 || has_shares) && instance != nullptr &&
-      shape.stages == stages_of(instance->config) &&
+  if (shape.tile_m > 0 && shape.tile_n > 0 && (shape.k_warpgroups > 0 || has_shares) &&
+      instance != nullptr && shape.stages == stages_of(instance->config) &&
       (!has_shares || (can_share(instance->config, plan.problem) &&
                        shares_of(instance->config, plan.problem, shape.ctas).ctas == shape.ctas)))
     return instance;

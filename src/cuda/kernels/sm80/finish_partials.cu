@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
   }
 #pragma unroll
-  for (int i = 0; i < kItemFloats; ++i) items[warp][i][lane] = totals[i];
+  for (int i = 0; i < kItemFloats; ++i) items[warp][i][lane] = totals[i] * finish.unit;
   finish_both<Pass::kFused>(params, place, group, place.col + pair * kMmaRows + place.row,
                             items[warp]);
 }

@@ -35,7 +35,7 @@ int64_t usual_tiles(const Problem& problem, int64_t tile_m, int64_t tile_n) {
 int usual_warps_k(const Problem& problem, const DeviceCaps& caps) {
   const int64_t rows = usual_rows(problem);
   if (rows > 32) return 1;
-  const bool crowded = usual_tiles(problem, 32, 32) > 2 * std::max(caps.num_sms, 1);
+  const bool crowded = usual_tiles(problem, 32, 32) > int64_t{2} * std::max(caps.num_sms, 1);
   return rows > 16 && crowded ? 4 : 8;
 }
 
@@ -74,6 +74,12 @@ constexpr int64_t kMaxPartialBytes = 128 << 20;
 
 int64_t chunks_of(const Problem& problem) { return ceil_div(problem.k, kChunkK); }
 
+// Whether a grid can have so many CTAs for each of an instance's tiles. Of groups, check_group_tiles()
+// has asked.
+bool fits_grid(const Config& config, const Problem& problem, int64_t splits) {
+  return problem.grouping != Grouping::kNone || tiles_of(problem, config) * splits <= kMaxCtas;
+}
+
 // Whether CTAs can divide the k of an instance's tiles.
 bool can_divide_k(const Config& config, const Problem& problem) {
   return is_wide(config) && config.pass == Pass::kFused && problem.grouping == Grouping::kNone;
@@ -85,6 +91,15 @@ bool can_be_invariant(const Config& config, const Problem& problem) {
   return config.warps_k == kInvariantParts ||
          (can_divide_k(config, problem) &&
           partial_bytes(problem, config, {kInvariantParts}) <= kMaxPartialBytes);
+}
+
+// Of a row of tiles of swizzled scales, which are addressed with 32 bits.
+constexpr int64_t kMaxSwizzledK = int64_t{1} << 29;
+
+Status check_scales(const char* name, const Matrix& spec, const Problem& problem) {
+  if (spec.scale_layout != ScaleLayout::kSwizzled128x4 || problem.k <= kMaxSwizzledK) return {};
+  return Status::unsupported(name, fmt::format("swizzled scales of k = {}", problem.k),
+                             "k must be at most 2^29 with them for this kernel");
 }
 
 // The narrowest tiles of D; sequential and other passes have wider ones.
@@ -107,6 +122,9 @@ Status check_group_tiles(const Problem& problem) {
 Status supports(const Problem& problem) {
   DUALGEMM_TRY(check_rows_type(problem));
   DUALGEMM_TRY(check_extents(problem));
+  DUALGEMM_TRY(check_scales("gate_scales", problem.gate, problem));
+  DUALGEMM_TRY(check_scales("up_scales", problem.up, problem));
+  if (problem.a.type == DataType::kE2M1) DUALGEMM_TRY(check_scales("a_scales", problem.a, problem));
   if (problem.grouping != Grouping::kNone) return check_group_tiles(problem);
   // The lowest tiles that are chosen for any m are those of batch_invariant.
   int64_t tiles = ceil_div(problem.m, kInvariantRows) * ceil_div(problem.n, kNarrowestCols);
@@ -131,14 +149,14 @@ int64_t r1_bytes(const Problem& problem) {
 
 bool is_for(const Config& config, const InstanceRequest& request) {
   return config.a_type == a_type_of(request.problem.a.type) && config.pass == request.pass &&
-         config.prepared == request.prepared &&
+         config.prepared == request.prepared && fits_grid(config, request.problem, 1) &&
          (!request.problem.batch_invariant || can_be_invariant(config, request.problem));
 }
 
 bool divides_k_by(const Config& config, const Problem& problem, int64_t parts) {
   if (problem.batch_invariant && parts != kInvariantParts) return false;
   if (parts == config.warps_k) return true;
-  return can_divide_k(config, problem) &&
+  return can_divide_k(config, problem) && fits_grid(config, problem, parts) &&
          std::find(std::begin(kSplits), std::end(kSplits), parts) != std::end(kSplits);
 }
 
@@ -320,7 +338,8 @@ std::vector<KernelLaunch> build_fused(const LaunchParts& parts) {
     const Config& config = parts.instance.config;
     launches.push_back(finish_partials_launch({.of_tiles = params,
                                                .shape = tile_shape_of(config),
-                                               .items = static_cast<uint32_t>(items_of(config))}));
+                                               .items = static_cast<uint32_t>(items_of(config)),
+                                               .unit = sum_unit_of(config.a_type)}));
   }
   return launches;
 }

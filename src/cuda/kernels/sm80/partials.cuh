@@ -68,10 +68,11 @@ DUALGEMM_DEVICE bool group_exists(const Place& place, uint32_t group) {
   return place.m_begin + group * kGroupRows < place.m_end;
 }
 
-// unit: what the sums are multiplied with, a power of two.
+// As they are: sum_unit_of() multiplies their total, as that of warps that divide k. A part alone may be
+// beyond FP32 times that.
 template <Config kCfg>
 DUALGEMM_DEVICE void store_partials(const Params& params, const Place& place, uint64_t slot,
-                                    float unit, const Sums<kCfg>& sums) {
+                                    const Sums<kCfg>& sums) {
   const uint32_t thread = ptx::thread_index_anew(), warp = thread / 32, lane = thread % 32;
 #pragma unroll
   for (int item = 0; item < items_of(kCfg); ++item) {
@@ -80,9 +81,9 @@ DUALGEMM_DEVICE void store_partials(const Params& params, const Place& place, ui
         partial_item(params, warps_of(kCfg), items_of(kCfg), slot, warp, item) + lane;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      to[32 * half] = make_float4(
-          unit * sums.of_item(item, 4 * half), unit * sums.of_item(item, 4 * half + 1),
-          unit * sums.of_item(item, 4 * half + 2), unit * sums.of_item(item, 4 * half + 3));
+      to[32 * half] =
+          make_float4(sums.of_item(item, 4 * half), sums.of_item(item, 4 * half + 1),
+                      sums.of_item(item, 4 * half + 2), sums.of_item(item, 4 * half + 3));
     }
   }
 }

@@ -11,6 +11,7 @@
 #include "cuda/kernels/sm90a/extents.hpp"
 #include "cuda/kernels/sm90a/launch.hpp"
 #include "cuda/kernels/sm90a/tuning_table.hpp"
+#include "cuda/runtime/limits.hpp"
 
 namespace dualgemm::cuda::sm90a {
 namespace {
@@ -103,7 +104,8 @@ const Instance& choose_instance(const Problem& problem, int num_sms, bool prepar
 }
 
 Schedule make_schedule(const Problem& problem, const Config& config, int64_t max_ctas) {
-  const int64_t k_tiles = k_tiles_of(problem), most = std::max<int64_t>(max_ctas, 1);
+  // Also of a plan that was edited.
+  const int64_t k_tiles = k_tiles_of(problem), most = std::clamp<int64_t>(max_ctas, 1, kMaxCtas);
   const Divisor divisor(static_cast<uint32_t>(k_tiles));
   if (config.grouped) {
     Schedule schedule{};
