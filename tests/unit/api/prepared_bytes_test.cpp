@@ -63,7 +63,7 @@ Problem problem_with_weights(Rng& rng) {
 // content for a format, and one result for a handle, a view, and a view of a copy elsewhere.
 TEST(PreparedBytes, OneContentForAFormatAndOneResult) {
   Rng rng;
-  for (int round = 0; round < (kSanitized ? 4 : 10) && !HasFailure(); ++round) {
+  for (int round = 0; round < (test::kSanitized ? 4 : 10) && !HasFailure(); ++round) {
     const Problem problem = problem_with_weights(rng);
     ASSERT_TRUE(validate(problem).ok()) << validate(problem).message();
     RandomCase data(problem, rng, Values::kRandom);
