@@ -35,5 +35,27 @@ TEST(Sm80Decode, TheEndsOfTheRange) {
   }
 }
 
+// The sums of two parts of k are beyond FP32, their total is 0: so it is before its power of two is
+// restored, whoever divides k.
+TEST(Sm80Decode, PartsBeyondFp32OfATotalThatIsNot) {
+  Rng rng;
+  for (const int tile_m : {32, 64, 128}) {
+    HandMade made(hand_made_problem(33, 16, 256, DataType::kBF16, ScaleLayout::kLinear), rng);
+    RandomCase& data = made.data;
+    HandMade::fill(data.gate, data.resolved.gate, 0, kOneScale);
+    HandMade::fill(data.up, data.resolved.up, 0, kOneScale);
+    made.fill_a(0.0f);
+    for (int64_t row = 0; row < data.problem.m; ++row) {
+      made.set_a(row, 0, 0x1p127f);
+      made.set_a(row, 64, 0x1p127f);
+    }
+    for (int64_t col = 0; col < data.problem.n; ++col) {
+      HandMade::set_code(data.gate, data.resolved.gate, col, 0, 7);    // 6
+      HandMade::set_code(data.gate, data.resolved.gate, col, 64, 15);  // -6
+    }
+    EXPECT_TRUE(is_exact(std::move(made), SimulatedRun{.tile_m = tile_m, .k_parts = 4})) << tile_m;
+  }
+}
+
 }  // namespace
 }  // namespace dualgemm::test
