@@ -36,7 +36,7 @@ TEST(Sm80Decode, TheEndsOfTheRange) {
 }
 
 // The sums of two parts of k are beyond FP32, their total is 0: so it is before its power of two is
-// restored, whoever divides k.
+// restored, by warps and by CTAs that divide k.
 TEST(Sm80Decode, PartsBeyondFp32OfATotalThatIsNot) {
   Rng rng;
   for (const int tile_m : {32, 64, 128}) {

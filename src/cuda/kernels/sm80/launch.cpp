@@ -74,8 +74,8 @@ constexpr int64_t kMaxPartialBytes = 128 << 20;
 
 int64_t chunks_of(const Problem& problem) { return ceil_div(problem.k, kChunkK); }
 
-// Whether a grid can have so many CTAs for each of an instance's tiles. Of groups, check_group_tiles()
-// has asked.
+// Whether a grid can have so many CTAs for each of an instance's tiles; check_group_tiles() has
+// asked for those of groups.
 bool fits_grid(const Config& config, const Problem& problem, int64_t splits) {
   return problem.grouping != Grouping::kNone || tiles_of(problem, config) * splits <= kMaxCtas;
 }
@@ -93,7 +93,7 @@ bool can_be_invariant(const Config& config, const Problem& problem) {
           partial_bytes(problem, config, {kInvariantParts}) <= kMaxPartialBytes);
 }
 
-// Of a row of tiles of swizzled scales, which are addressed with 32 bits.
+// Addresses in a row of tiles of swizzled scales have 32 bits.
 constexpr int64_t kMaxSwizzledK = int64_t{1} << 29;
 
 Status check_scales(const char* name, const Matrix& spec, const Problem& problem) {

@@ -68,8 +68,8 @@ DUALGEMM_DEVICE bool group_exists(const Place& place, uint32_t group) {
   return place.m_begin + group * kGroupRows < place.m_end;
 }
 
-// As they are: sum_unit_of() multiplies their total, as that of warps that divide k. A part alone may be
-// beyond FP32 times that.
+// As they are: sum_unit_of() multiplies their total, as that of warps that divide k. A part alone
+// may be beyond FP32 times that.
 template <Config kCfg>
 DUALGEMM_DEVICE void store_partials(const Params& params, const Place& place, uint64_t slot,
                                     const Sums<kCfg>& sums) {
