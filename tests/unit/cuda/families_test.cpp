@@ -58,12 +58,13 @@ TEST(Families, NoNumberOfAPlanEndsTheProcess) {
   for (const auto& [compute_capability, isa] :
        {std::pair{90, Isa::kSm90a}, {80, Isa::kSm80}, {100, Isa::kSm100a}, {120, Isa::kSm120a}}) {
     const DeviceCaps caps = test::made_up_gpu(compute_capability, 132);
-    for (const StrategyId id :
-         {StrategyId::kFused, StrategyId::kFusedSequential, StrategyId::kFusedEpilogue}) {
+    int planned = 0;
+    for (const Strategy* const strategy : strategies()) {
+      const StrategyId id = strategy->id();
       const auto plan =
           plan::choose({.m = 100, .n = 4096, .k = 7168}, {.strategy = id}, caps, strategies(), "");
-      ASSERT_TRUE(plan) << plan.status().message();
-      const Strategy* const strategy = plan::find_strategy(strategies(), id, DeviceKind::kCuda);
+      if (!plan) continue;
+      ++planned;
       for (const int64_t ctas : {int64_t{0}, int64_t{-1}, int64_t{1} << 32, INT64_MAX, INT64_MIN}) {
         Plan edited = *plan;
         edited.shape.ctas = ctas;
@@ -78,6 +79,7 @@ TEST(Families, NoNumberOfAPlanEndsTheProcess) {
         EXPECT_EQ(strategy->workspace_bytes(edited), 0) << name_of(isa);
       }
     }
+    EXPECT_GT(planned, 1) << name_of(isa);
   }
 }
 
