@@ -96,6 +96,10 @@ program test_cpu 'echo "a CPU test failed"; exit 1'
 expect 1 'failed: cuda_tests cpu_tests' 'skipped although' 'a CPU test failed' 'core passed' "$((steps - 2)) passed, 2 failed"
 
 plant_good
+program test_cuda 'echo "process $GTEST_SHARD_INDEX of $GTEST_TOTAL_SHARDS"; [[ $GTEST_SHARD_INDEX -ne 2 ]]'
+expect 1 'process 0 of 4' 'process 2 of 4' 'process 3 of 4' 'failed: cuda_tests' "$((steps - 1)) passed, 1 failed"
+
+plant_good
 program nvidia-smi 'sleep 60'
 expect 1 'nvidia_smi: FAILED: out of time after ' "$((steps - 1)) passed, 1 failed"
 
