@@ -267,8 +267,9 @@ struct PlanOptions {
   //   strategy, isa       as the options above
   //   kernel              "skinny", ...: Plan::kernel
   //   tile_m, tile_n, tile_k, stages, k_warpgroups     with kernel: must name a compiled one
-  //   ctas                at most so many; sm90a, tiles of 64 and 128 rows of sm80, groups and
-  //                       persistent pairs on sm100a
+  //   ctas                at most so many; sm90a, sm80 above 32 rows (with k_warpgroups=1 they take
+  //                       whole tiles in turns, else equal shares), groups and persistent pairs on
+  //                       sm100a
   std::string config = {};
   // kCuda: run() does not ask the driver where its pointers and its stream belong. The caller
   // answers for them; docs/cuda.md, "Bad input on CUDA", has the cost of asking.
@@ -290,9 +291,9 @@ struct KernelShape {
   int64_t tile_k = 0;  // elements along k that are decoded at a time (kCuda: that a stage holds)
   int64_t stages = 0;  // kCuda: tiles along k in flight between memory and tensor core
   // kCuda: what k is divided between: warpgroups that take turns (wgmma); warps or CTAs (mma.sync;
-  // 0 where CTAs have equal shares of all tiles)
+  // 0 where CTAs have equal shares of tiles)
   int64_t k_warpgroups = 0;
-  int64_t ctas = 0;      // kCuda: CTAs of a grid that share the work equally
+  int64_t ctas = 0;      // kCuda: CTAs of a grid that share the work; 0: it follows from the tiles
   int64_t l2_rows = 0;   // kCpu: rows of A whose tiles stay in L2 while panels pass by
   int64_t l2_pairs = 0;  // kCpu: panel pairs that share one pass over those rows
   bool operator==(const KernelShape&) const = default;

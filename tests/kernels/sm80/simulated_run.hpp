@@ -22,7 +22,7 @@ inline const char* name_of(const Passes& passes) {
 struct SimulatedRun {
   ptxsim::Options options{};
   int tile_m = 0, k_parts = 0;  // 0: what the host chooses
-  int ctas = 0;                 // of equal shares, with tile_m
+  int ctas = 0;                 // of equal shares, or with k_parts = 1 of turns; with tile_m
   int64_t misalign = 0;
   Passes passes = {Pass::kFused};
   bool prepared = false;  // weights; fused alone
@@ -53,9 +53,10 @@ inline ::testing::AssertionResult simulate(RandomCase& data, const SimulatedRun&
                         : sm80::find_instance(request, {run.tile_m, 0, run.k_parts});
     if (instance == nullptr) return ::testing::AssertionFailure() << "no such instance";
     const sm80::Division division =
-        run.ctas > 0       ? sm80::shares_of(instance->config, data.problem, run.ctas)
-        : run.k_parts == 0 ? sm80::division_for(instance->config, data.problem, caps)
-                           : sm80::Division{run.k_parts / instance->config.warps_k};
+        run.ctas > 0 && run.k_parts == 1 ? sm80::turns_of(instance->config, data.problem, run.ctas)
+        : run.ctas > 0                   ? sm80::shares_of(instance->config, data.problem, run.ctas)
+        : run.k_parts == 0               ? sm80::division_for(instance->config, data.problem, caps)
+                                         : sm80::Division{run.k_parts / instance->config.warps_k};
     sm80::LaunchParts parts{data.resolved, buffers, *instance, r1, packed.units(), division};
     if (pass == Pass::kFused) {
       parts.workspace =

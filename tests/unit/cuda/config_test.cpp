@@ -76,6 +76,17 @@ TEST(CudaConfig, EveryCompiledKernelCanBeAskedFor) {
   EXPECT_EQ(config("tile_n=8,kernel=skinny,ctas=9", {.m = 3, .n = 4096, .k = 7168}),
             "cuda_sm90a_fused_skinny_c9_t8x8x256_s2_f16");
   EXPECT_EQ(config("isa=sm80,tile_m=8", p), "cuda_sm80_fused_mma_w8_t8x32x64_s2_f16");
+  EXPECT_EQ(config("isa=sm80,tile_m=64,k_warpgroups=1", p),
+            "cuda_sm80_fused_mma_w1_t64x128x64_s3_f16");
+  EXPECT_EQ(config("isa=sm80,tile_m=64,k_warpgroups=1,ctas=9", p),
+            "cuda_sm80_fused_mma_c9_w1_t64x128x64_s3_f16");
+  EXPECT_EQ(config("isa=sm80,tile_m=64,k_warpgroups=1,ctas=100", p),
+            "cuda_sm80_fused_mma_c64_w1_t64x128x64_s3_f16")
+      << "64 tiles";
+  EXPECT_EQ(config("isa=sm80,k_warpgroups=1", {.m = 1024, .n = 4096, .k = 7168}),
+            "cuda_sm80_fused_mma_c132_w1_t128x128x64_s3_f16");
+  EXPECT_EQ(config("isa=sm80,ctas=132", {.m = 1024, .n = 4096, .k = 7168}),
+            "cuda_sm80_fused_mma_c132_t128x128x64_s3_f16");
   EXPECT_EQ(config("isa=sm80,strategy=fused_sequential,tile_m=16", p),
             "cuda_sm80_fused_sequential_mma_w8_t16x32x64_s2_f16");
   EXPECT_EQ(config("isa=sm80,strategy=fused_epilogue", p),
@@ -141,6 +152,7 @@ TEST(CudaConfig, WhatIsNotCompiledIsRefusedWithWhatIs) {
   const Problem few{.m = 32, .n = 4096, .k = 7168};
   EXPECT_EQ(status("ctas=7", few, 80).argument(), "config") << "tiles that are not shared out";
   EXPECT_EQ(status("ctas=7,k_warpgroups=2", p, 80).argument(), "config");
+  EXPECT_EQ(status("ctas=7,k_warpgroups=1", invariant, 80).argument(), "config");
   EXPECT_EQ(choose(p, {.config = "ctas=7"}, made_up_gpu(80))->config(),
             "cuda_sm80_fused_mma_c7_t128x128x64_s3_f16");
   EXPECT_EQ(status("cuda_sm90a_fused_wgmma_c128_w4_t8x32x256_s11_f16", p).code(),

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "cuda/kernels/sm80/family.hpp"
 #include "cuda/kernels/sm80/launch.hpp"
 #include "cuda/kernels/sm80/shares.hpp"
 
@@ -22,8 +23,9 @@ DeviceCaps gpu(int compute_capability, int num_sms) {
 
 TEST(Sm80Choice, TilesFollowRowsColumnsAndTheGpu) {
   const DeviceCaps h100 = gpu(90, 132), rtx4090 = gpu(89, 128);
-  const auto chosen = [](int64_t m, int64_t n, const DeviceCaps& caps, bool prepared = true) {
-    const Problem p{.m = m, .n = n, .k = 4096};
+  const auto chosen = [](int64_t m, int64_t n, const DeviceCaps& caps, bool prepared = true,
+                         DataType type = DataType::kBF16) {
+    const Problem p{.m = m, .n = n, .k = 4096, .a = {.type = type}};
     const sm80::Config& c = sm80::choose_instance({p, sm80::Pass::kFused, prepared}, caps).config;
     EXPECT_EQ(c.prepared, prepared);
     return std::array{sm80::tile_m_of(c), sm80::tile_n_of(c), c.warps_k};
@@ -32,14 +34,21 @@ TEST(Sm80Choice, TilesFollowRowsColumnsAndTheGpu) {
     EXPECT_EQ(chosen(1, 4096, h100, prepared), (std::array{8, 32, 8}));
     EXPECT_EQ(chosen(9, 4096, h100, prepared), (std::array{16, 32, 8}));
     EXPECT_EQ(chosen(32, 4096, h100, prepared), (std::array{32, 32, 8}));
-    EXPECT_EQ(chosen(33, 4096, h100, prepared), (std::array{64, 128, 1}));
-    EXPECT_EQ(chosen(65, 4096, h100, prepared), (std::array{128, 128, 1}));
+    EXPECT_EQ(chosen(33, 4096, h100, prepared), (std::array{prepared ? 48 : 64, 128, 1}));
+    EXPECT_EQ(chosen(49, 4096, h100, prepared), (std::array{64, 128, 1}));
+    EXPECT_EQ(chosen(65, 4096, h100, prepared), (std::array{prepared ? 96 : 128, 128, 1}));
+    EXPECT_EQ(chosen(97, 4096, h100, prepared), (std::array{128, 128, 1}));
+    EXPECT_EQ(chosen(4096, 4096, h100, prepared), (std::array{128, 128, 1}));
   }
   EXPECT_EQ(chosen(16, 14336, h100), (std::array{16, 32, 8}));
   EXPECT_EQ(chosen(17, 14336, h100), (std::array{32, 32, 4})) << "448 tiles of 32 columns";
   EXPECT_EQ(chosen(32, 4096, rtx4090), (std::array{32, 32, 8}));
-  EXPECT_EQ(chosen(33, 4096, rtx4090), (std::array{64, 128, 1}));
-  EXPECT_EQ(chosen(65, 4096, rtx4090), (std::array{128, 128, 1}));
+  EXPECT_EQ(chosen(33, 4096, rtx4090), (std::array{48, 128, 1}));
+  EXPECT_EQ(chosen(65, 4096, rtx4090), (std::array{96, 128, 1}));
+  for (const int64_t m : {33, 65})
+    EXPECT_EQ(chosen(m, 4096, h100, true, DataType::kE2M1),
+              (std::array{m > 64 ? 128 : 64, 128, 1}));
+  EXPECT_EQ(chosen(65, 128, h100, false), (std::array{64, 128, 1})) << "two tiles on an idle GPU";
 }
 
 // Addresses of swizzled scales have 32 bits, a grid 31.
@@ -75,9 +84,10 @@ TEST(Sm80Choice, CtasDivideKWhereTilesDoNotFillTheGpu) {
   EXPECT_EQ(division({.m = 32, .n = 4096, .k = 7168}), Division{}) << "warps divide few rows";
   EXPECT_EQ(division({.m = 64, .n = 4096, .k = 7168}), Division{4}) << "32 tiles for 132 SMs";
   EXPECT_EQ(division({.m = 256, .n = 4096, .k = 7168}), Division{2}) << "64 tiles";
-  EXPECT_EQ(division({.m = 2048, .n = 4096, .k = 7168}), Division{}) << "3.9 waves";
-  EXPECT_EQ(division({.m = 4096, .n = 14336, .k = 4096}), (Division{1, 132})) << "27.2 waves";
-  EXPECT_EQ(division({.m = 1024, .n = 3072, .k = 4096}), (Division{1, 132})) << "192 tiles";
+  EXPECT_EQ(division({.m = 2048, .n = 4096, .k = 7168}), (Division{1, 132})) << "3.9 waves";
+  const Division shares{Division::kShares, 132};
+  EXPECT_EQ(division({.m = 4096, .n = 14336, .k = 4096}), shares) << "27.2 waves";
+  EXPECT_EQ(division({.m = 1024, .n = 3072, .k = 4096}), shares) << "192 tiles";
   EXPECT_EQ(division({.m = 64, .n = 128, .k = 64}), Division{}) << "one chunk of k";
   EXPECT_EQ(division({.m = 64, .n = 128, .k = 4096, .l = 4, .grouping = Grouping::kMasked}),
             Division{});
@@ -92,8 +102,10 @@ TEST(Sm80Choice, CtasDivideKWhereTilesDoNotFillTheGpu) {
         const Division parts = division(p);
         EXPECT_LE(parts.splits, (k + 63) / 64);
         EXPECT_LE(sm80::workspace_bytes(p, instance, parts), 128 << 20);
-        EXPECT_TRUE(parts.ctas > 0 ? sm80::can_share(instance.config, p)
-                                   : sm80::divides_k_by(instance.config, p, parts.splits));
+        EXPECT_TRUE(parts.splits == Division::kShares
+                        ? sm80::can_share(instance.config, p)
+                        : sm80::divides_k_by(instance.config, p, parts.splits));
+        EXPECT_LE(parts.ctas, 132);
       }
     }
   }
@@ -107,7 +119,7 @@ TEST(Sm80Choice, OneOrderOfSumsForAllRowsAndOneLoopForAllPasses) {
         const sm80::Config& invariant = sm80::choose_instance({p}, caps).config;
         EXPECT_EQ(invariant.warps_k * sm80::division_for(invariant, p, caps).splits, 4);
         EXPECT_EQ(sm80::tile_m_of(invariant), m <= 32 || m * n > 4'000'000 ? 32
-                                              : m <= 64                    ? 64
+                                              : m <= 64 || m * n < 4096    ? 64
                                                                            : 128)
             << m << " " << n;
         p.batch_invariant = false;
@@ -138,10 +150,31 @@ TEST(Sm80Choice, SharesAreEqualAndHaveEveryChunkOnce) {
   }
   const Problem few{.m = 64, .n = 128, .k = 128};
   const sm80::Config& config = sm80::choose_instance({few}, gpu(90, 132)).config;
-  EXPECT_EQ(sm80::shares_of(config, few, 132), (sm80::Division{1, 2})) << "a chunk each";
+  constexpr int64_t kShares = sm80::Division::kShares;
+  EXPECT_EQ(sm80::shares_of(config, few, 132), (sm80::Division{kShares, 2})) << "a chunk each";
   const sm80::Instance& instance = sm80::choose_instance({few}, gpu(90, 132));
-  EXPECT_GT(sm80::workspace_bytes(few, instance, {1, 2}), 0);
-  EXPECT_EQ(sm80::workspace_bytes(few, instance, {1, 1}), 0) << "whole tiles alone";
+  EXPECT_GT(sm80::workspace_bytes(few, instance, {kShares, 2}), 0);
+  EXPECT_EQ(sm80::workspace_bytes(few, instance, {kShares, 1}), 0) << "whole tiles alone";
+  EXPECT_EQ(sm80::turns_of(config, few, 132), (sm80::Division{1, 1})) << "a tile each";
+  EXPECT_EQ(sm80::workspace_bytes(few, instance, {1, 1}), 0);
+}
+
+TEST(Sm80Choice, GridsThatAPlanCannotHaveAreRefused) {
+  Plan plan;
+  plan.problem = {.m = 100, .n = 4096, .k = 7168};  // 64 tiles of 64 x 128, 112 chunks each
+  const auto takes = [&](int64_t k_parts, int64_t ctas) {
+    plan.shape = {.tile_m = 64, .tile_n = 128, .tile_k = 64, .stages = 3};
+    plan.shape.k_warpgroups = k_parts, plan.shape.ctas = ctas;
+    return sm80::instance_of(plan, sm80::Pass::kFused).ok();
+  };
+  EXPECT_TRUE(takes(1, 0) && takes(1, 1) && takes(1, 64) && takes(0, 132) && takes(4, 0));
+  EXPECT_FALSE(takes(1, 65)) << "more than tiles";
+  EXPECT_FALSE(takes(4, 64)) << "each part has a CTA";
+  EXPECT_FALSE(takes(1, -1) || takes(0, -1) || takes(0, 0) || takes(-1, 64) || takes(7, 0));
+  EXPECT_FALSE(takes(0, 64 * 112 + 1)) << "more than chunks";
+  plan.problem.batch_invariant = true;
+  EXPECT_TRUE(takes(4, 0));
+  EXPECT_FALSE(takes(1, 0) || takes(1, 5) || takes(0, 5));
 }
 
 TEST(Sm80Choice, Refusals) {

@@ -122,23 +122,27 @@ TestedKernel tested(const sm80::Instance& instance, const sm80::Division& divisi
   TestedKernel kernel;
   kernel.name = instance.entry;
   if (division.splits > 1) kernel.name += fmt::format("_split{}", division.splits);
-  if (division.ctas > 0) kernel.name += fmt::format("_shares{}", division.ctas);
+  const bool shares = division.splits == sm80::Division::kShares;
+  if (division.ctas > 0)
+    kernel.name += fmt::format("_{}{}", shares ? "shares" : "turns", division.ctas);
   const bool is_divided = division != sm80::Division{};
   kernel.isa = Isa::kSm80;
   kernel.a_types = {kTypes[static_cast<int>(instance.config.a_type)]};
   kernel.tile_m = sm80::tile_m_of(instance.config);
   kernel.tile_n = sm80::tile_n_of(instance.config);
   kernel.runs_on = [](int capability) { return capability >= 80; };
-  kernel.suits = [&instance, division, is_divided](const Problem& p) {
+  kernel.suits = [&instance, shares, is_divided](const Problem& p) {
     if (is_divided && p.grouping != Grouping::kNone) return false;
-    if (division.ctas > 0 && !sm80::can_share(instance.config, p)) return false;
+    if (shares && !sm80::can_share(instance.config, p)) return false;
     const bool both = p.combine == Combine::kGlu || instance.config.pass == sm80::Pass::kFused;
     return both &&
            sm80::is_for(instance.config, {p, instance.config.pass, instance.config.prepared});
   };
   const bool from_r1 = instance.config.pass == sm80::Pass::kUp;
-  const auto division_of = [&instance, division](const Problem& p) {
-    return division.ctas > 0 ? sm80::shares_of(instance.config, p, division.ctas) : division;
+  const auto division_of = [&instance, division, shares](const Problem& p) {
+    if (division.ctas == 0) return division;
+    return shares ? sm80::shares_of(instance.config, p, division.ctas)
+                  : sm80::turns_of(instance.config, p, division.ctas);
   };
   kernel.workspace_bytes = [&instance, from_r1, division_of](const KernelCall& call) {
     const Problem& p = call.problem.problem;
@@ -219,7 +223,8 @@ const std::vector<TestedKernel>& tested_kernels() {
         if (instance.config.pass != sm80::Pass::kGate) kernels.push_back(tested(instance));
         if (sm80::divides_k_by(instance.config, {}, 3)) {
           kernels.push_back(tested(instance, {3}));
-          kernels.push_back(tested(instance, {1, 7}));
+          kernels.push_back(tested(instance, {sm80::Division::kShares, 7}));
+          kernels.push_back(tested(instance, {1, 5}));
         }
       }
     }

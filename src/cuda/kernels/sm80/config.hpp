@@ -84,6 +84,13 @@ DUALGEMM_HOST_DEVICE constexpr int min_ctas_of(const Config& config) {
 // which takes a third more time to compile.
 DUALGEMM_HOST_DEVICE constexpr bool has_plain_loop(const Config& config) { return config.prepared; }
 
+// Whether a CTA that takes turns asks for the weights of its next tile before it makes the outputs of
+// the one at hand. For weights as they lie that takes more registers than there are: with 128 rows
+// 4 to 84 bytes were spilled.
+DUALGEMM_HOST_DEVICE constexpr bool begins_next_tile(const Config& config) {
+  return is_wide(config) && config.pass == Pass::kFused && config.prepared;
+}
+
 // A warp's stage of weights as they lie, and the CTA's of rows of A.
 DUALGEMM_HOST_DEVICE constexpr int weights_bytes_of(const Config& config) {
   return loop_units_of(config) * (kCodeBytes + kScaleBytes);
@@ -102,13 +109,17 @@ inline constexpr int kRowStages = 4;
 DUALGEMM_HOST_DEVICE constexpr int items_of(const Config& config) {
   return config.units / 2 * config.groups;
 }
-// Those of a warp that are in shared memory at the same time.
+inline constexpr int kItemBytes = kItemFloats * 32 * 4;
+// Those of a warp that are in shared memory at the same time: of wide tiles as many as the stages
+// of rows have room for, as weights of the next tile are on their way into the others.
 DUALGEMM_HOST_DEVICE constexpr int batch_items_of(const Config& config) {
-  return is_wide(config) && items_of(config) > 8 ? 8 : items_of(config);
+  if (!is_wide(config)) return items_of(config);
+  const int room = kRowStages * rows_bytes_of(config) / (config.warps_n * kItemBytes);
+  return items_of(config) < room ? items_of(config) : room;
 }
 DUALGEMM_HOST_DEVICE constexpr int sums_bytes_of(const Config& config) {
   const int slots = is_wide(config) ? config.warps_n : config.warps_k - 1;
-  return slots * batch_items_of(config) * kItemFloats * 32 * 4;
+  return slots * batch_items_of(config) * kItemBytes;
 }
 // Wide tiles begin with a table of rows and a barrier; then stages, whose place sums take.
 inline constexpr int kMaxTileM = 128;

@@ -60,12 +60,15 @@ DUALGEMM_DEVICE void add_parts(const Place& place, const Sums<kCfg>& sums,
   }
 }
 
-// The items of a warp alone, some at a time in its own part of shared memory.
-template <Config kCfg>
+// The items of a warp alone, some at a time in its own part of shared memory. between() once, when
+// the first of them have left the registers.
+template <Config kCfg, class Between>
 DUALGEMM_DEVICE void finish_own(const Params& params, const Place& place, const Sums<kCfg>& sums,
-                                uint8_t* smem) {
+                                uint8_t* smem, const Between& between) {
   constexpr int kBatch = batch_items_of(kCfg);
   static_assert(items_of(kCfg) % kBatch == 0);
+  static_assert(!is_wide(kCfg) || sums_bytes_of(kCfg) <= kRowStages * rows_bytes_of(kCfg),
+                "weights of the next tile are on their way into the stages behind");
   const uint32_t thread = ptx::thread_index_anew(), lane = thread % 32;
   auto* const items = reinterpret_cast<float(*)[kItemFloats][32]>(smem) + thread / 32 * kBatch;
 #pragma unroll
@@ -76,6 +79,7 @@ DUALGEMM_DEVICE void finish_own(const Params& params, const Place& place, const 
       for (int i = 0; i < kItemFloats; ++i)
         items[index][i][lane] = sums.of_item(first + index, i) * kSumUnit<kCfg>;
     }
+    if (first == 0) between();
     finish<kCfg.pass>(params, place, items, first, kBatch, kCfg.groups, 1);
     __syncwarp();
   }
@@ -146,11 +150,31 @@ DUALGEMM_DEVICE void compute_tile(const Params& params, const Place& place, uint
   finish<kCfg.pass>(params, finished, exchange[0], 0, items_of(kCfg), kCfg.groups, kCfg.warps_k);
 }
 
-// The piece of a wide tile that is the CTA's in turn number `turn`.
+// Whether a CTA has one tile, or a part of one; else it takes turns.
+DUALGEMM_DEVICE bool has_one_tile(const Params& params) {
+  return params.groups.table == nullptr && params.shares.ctas == 0;
+}
+
+// Whether the CTA has something to do. With groups there may be fewer tiles than CTAs, or, where
+// rows name their experts, more.
+DUALGEMM_DEVICE bool tile_exists(const Params& params, uint32_t tile) {
+  return params.groups.table == nullptr ? tile < params.tiles
+                                        : tile / params.tiles_n < number_of_tiles(params.groups);
+}
+DUALGEMM_DEVICE bool has_work(const Params& params, const Piece& piece) {
+  return tile_exists(params, piece.tile) && (params.shares.ctas == 0 || piece.begin != piece.end);
+}
+
+// The piece of a wide tile that is the CTA's in turn number `turn`. Where begins_next_tile(), the
+// weights of the next turn's piece are asked for before all outputs are made; so the first turn asks
+// for its own.
 template <Config kCfg>
 DUALGEMM_DEVICE void compute_wide_tile(const Params& params, const Piece& piece, uint32_t turn,
                                        RowTable& table, RowsBarrier& read, uint8_t* stages) {
+  constexpr bool kBeginsNext = begins_next_tile(kCfg);
   const Place place = place_of_thread<kCfg>(params, piece.tile);
+  if (kBeginsNext && turn == 0)
+    begin_weights<kCfg>(params, place, first_matrix<kCfg>(params), stages, piece.begin, piece.end);
   Sums<kCfg> sums;
   const auto multiply_one = [&](const OperandView& matrix, LoopSums<kCfg>& of_one) {
     if (piece.begin == piece.end) return;  // there are more parts of k than chunks
@@ -172,26 +196,28 @@ DUALGEMM_DEVICE void compute_wide_tile(const Params& params, const Piece& piece,
   } else {
     multiply_one(first_matrix<kCfg>(params), sums.first);
   }
+  const auto begin_next = [&] {
+    if (!kBeginsNext || has_one_tile(params)) return;
+    const Piece next = piece_of(params, turn + 1);
+    if (!has_work(params, next)) return;
+    begin_weights<kCfg>(params, place_of_thread<kCfg>(params, next.tile),
+                        first_matrix<kCfg>(params), stages, next.begin, next.end);
+  };
   // Found anew, so that the loop need not keep them in registers.
   const Piece done = piece_of(params, turn);
   const Place finished = place_of_thread<kCfg>(params, done.tile);
   if (kCfg.pass == Pass::kFused && !done.is_whole) {
     store_partials<kCfg>(params, finished, done.slot, sums);
+    begin_next();
     return;
   }
-  finish_own<kCfg>(params, finished, sums, stages);
+  finish_own<kCfg>(params, finished, sums, stages, begin_next);
 }
 
-// With groups there may be fewer tiles than CTAs, or, where rows name their experts, more.
-DUALGEMM_DEVICE bool tile_exists(const Params& params, uint32_t tile) {
-  return params.groups.table == nullptr || tile / params.tiles_n < number_of_tiles(params.groups);
-}
-
-// A CTA has one tile, a part of its k, with groups several tiles, or a share of all tiles.
+// A CTA has one tile, a part of its k, several tiles in turns, or a share of all tiles.
 template <Config kCfg>
 DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   extern __shared__ __align__(kRowBytes) uint8_t smem[];
-  const bool has_one = params.groups.table == nullptr && params.shares.ctas == 0;
   if constexpr (is_wide(kCfg)) {
     auto& front = *reinterpret_cast<Front*>(smem);
     RowsBarrier read{front.read};
@@ -200,10 +226,9 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
 #pragma unroll 1
     for (uint32_t turn = 0;; ++turn) {
       const Piece piece = piece_of(params, turn);
-      if (!tile_exists(params, piece.tile) || (params.shares.ctas != 0 && piece.begin == piece.end))
-        return;
+      if (!has_work(params, piece)) return;
       compute_wide_tile<kCfg>(params, piece, turn, front.table, read, smem + kFrontBytes);
-      if (has_one) return;
+      if (has_one_tile(params)) return;
       __syncwarp();
       __syncthreads();  // sums have been read
     }
@@ -212,7 +237,7 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
     for (uint32_t tile = blockIdx.x;; tile += gridDim.x) {
       if (!tile_exists(params, tile)) return;
       compute_tile<kCfg>(params, place_of_thread<kCfg>(params, tile), tile, smem);
-      if (has_one) return;
+      if (has_one_tile(params)) return;
       __syncwarp();
       __syncthreads();  // sums have been read
     }

@@ -9,8 +9,8 @@ namespace dualgemm::cuda::sm80 {
 namespace {
 
 Division division_of(const Plan& plan, const Instance& instance) {
-  if (plan.shape.k_warpgroups == 0) return {1, plan.shape.ctas};
-  return {plan.shape.k_warpgroups / instance.config.warps_k};
+  if (plan.shape.k_warpgroups == 0) return {Division::kShares, plan.shape.ctas};
+  return {plan.shape.k_warpgroups / instance.config.warps_k, plan.shape.ctas};
 }
 
 Status supports_request(const KernelRequest& request) { return supports(request.problem); }
@@ -31,17 +31,23 @@ int64_t plan_workspace(const Plan& plan) {
   return instance ? workspace_bytes(plan.problem, **instance, division_of(plan, **instance)) : 0;
 }
 
-// A demand for so many CTAs is one for equal shares.
+// A demand for CTAs alone is one for equal shares; with one part of k, for turns. What has several
+// parts of k has a CTA for each, and is refused where a caller demands another number.
 Status deal_out(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints) {
-  const bool demanded = constraints.ctas != PlanConstraints::kAny;
-  if (plan.shape.k_warpgroups != 0 && !demanded) return {};
-  const Instance* const instance = find_instance({plan.problem, Pass::kFused, plan.prepared},
-                                                 {plan.shape.tile_m, plan.shape.tile_n});
-  if (constraints.k_warpgroups > 0 || !can_share(instance->config, plan.problem))
-    return {};  // refused: a kernel without shares is no answer
+  if (plan.shape.ctas > 0 && constraints.ctas == PlanConstraints::kAny) return {};
+  const InstanceRequest request{plan.problem, Pass::kFused, plan.prepared};
+  const Config& config = find_instance(request, {plan.shape.tile_m, plan.shape.tile_n})->config;
   const Expected<int64_t> most = most_ctas(constraints, caps);
   if (!most) return most.status();
-  plan.shape = shape_of(instance->config, shares_of(instance->config, plan.problem, *most));
+  const bool demanded = constraints.ctas != PlanConstraints::kAny;
+  const Division turns = turns_of(config, plan.problem, *most);
+  if (demanded ? constraints.k_warpgroups == 1 : plan.shape.k_warpgroups == 1) {
+    if (can_take_turns(config, plan.problem) && (demanded || turns.ctas == *most))
+      plan.shape = shape_of(config, turns);
+  } else if (demanded ? constraints.k_warpgroups <= 0 : plan.shape.k_warpgroups == 0) {
+    if (can_share(config, plan.problem))
+      plan.shape = shape_of(config, shares_of(config, plan.problem, *most));
+  }
   return {};
 }
 
@@ -51,7 +57,7 @@ Expected<FamilyLaunches> launches(const LaunchInputs& in) {
   const Division division = division_of(in.plan, **instance);
   return FamilyLaunches{
       build_fused({in.problem, in.buffers, **instance, in.workspace, in.prepared, division}),
-      intermediate_bytes(in.problem.problem, **instance, division)};
+      moved_partial_bytes(in.problem.problem, (*instance)->config, division)};
 }
 
 }  // namespace
@@ -61,7 +67,7 @@ KernelShape shape_of(const Config& config, const Division& division) {
           .tile_n = tile_n_of(config),
           .tile_k = kChunkK,
           .stages = stages_of(config),
-          .k_warpgroups = division.ctas > 0 ? 0 : config.warps_k * division.splits,
+          .k_warpgroups = config.warps_k * division.splits,
           .ctas = division.ctas};
 }
 
@@ -86,11 +92,16 @@ Expected<const Instance*> instance_of(const Plan& plan, Pass pass) {
   const KernelShape& shape = plan.shape;
   const Instance* instance = find_instance({plan.problem, pass, plan.prepared},
                                            {shape.tile_m, shape.tile_n, shape.k_warpgroups});
-  const bool has_shares = shape.k_warpgroups == 0 && shape.ctas > 0;
-  if (shape.tile_m > 0 && shape.tile_n > 0 && (shape.k_warpgroups > 0 || has_shares) &&
-      instance != nullptr && shape.stages == stages_of(instance->config) &&
-      (!has_shares || (can_share(instance->config, plan.problem) &&
-                       shares_of(instance->config, plan.problem, shape.ctas).ctas == shape.ctas)))
+  const auto can_have_ctas = [&](const Config& config) {
+    if (shape.k_warpgroups == 0) {
+      return shape.ctas > 0 && can_share(config, plan.problem) &&
+             shares_of(config, plan.problem, shape.ctas).ctas == shape.ctas;
+    }
+    return shape.ctas == 0 || (shape.k_warpgroups == 1 && shape.ctas > 0 &&
+                               turns_of(config, plan.problem, shape.ctas).ctas == shape.ctas);
+  };
+  if (shape.tile_m > 0 && shape.tile_n > 0 && shape.k_warpgroups >= 0 && instance != nullptr &&
+      shape.stages == stages_of(instance->config) && can_have_ctas(instance->config))
     return instance;
   return Status::unsupported(
       "plan",

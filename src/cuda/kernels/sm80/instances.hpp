@@ -12,24 +12,36 @@
 #define DUALGEMM_SM80_TILE_r16_k8 2, 4, 1, 8
 #define DUALGEMM_SM80_TILE_r32_k8 4, 4, 1, 8
 #define DUALGEMM_SM80_TILE_r32_k4 4, 4, 1, 4
+#define DUALGEMM_SM80_TILE_r48_n8 6, 2, 8, 1
 #define DUALGEMM_SM80_TILE_r64_n8 8, 2, 8, 1
+#define DUALGEMM_SM80_TILE_r96_n8 12, 2, 8, 1
 #define DUALGEMM_SM80_TILE_r128_n8 16, 2, 8, 1
 #define DUALGEMM_SM80_TILE_r64_n8_twice 8, 4, 8, 1  // two loops over k, of half of the units
 
 // X(pass, its name, type of A, its name, prepared, its name, tile)
+#define DUALGEMM_SM80_16_BITS(X, pass, pass_name, prepared, prepared_name, tile) \
+  X(pass, pass_name, kF16, f16, prepared, prepared_name, tile)                   \
+  X(pass, pass_name, kBF16, bf16, prepared, prepared_name, tile)
 #define DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, tile) \
   X(pass, pass_name, kE2M1, e2m1, prepared, prepared_name, tile)               \
-  X(pass, pass_name, kF16, f16, prepared, prepared_name, tile)                 \
-  X(pass, pass_name, kBF16, bf16, prepared, prepared_name, tile)
-#define DUALGEMM_SM80_TILES(X, pass, pass_name, prepared, prepared_name)   \
-  DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, r8_k8)  \
-  DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, r16_k8) \
-  DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, r32_k8) \
-  DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, r32_k4) \
-  DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, r64_n8) \
-  DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, r128_n8)
-#define DUALGEMM_SM80_FUSED(X) DUALGEMM_SM80_TILES(X, kFused, fused, false, unpacked)
-#define DUALGEMM_SM80_PREPARED(X) DUALGEMM_SM80_TILES(X, kFused, fused, true, prepared)
+  DUALGEMM_SM80_16_BITS(X, pass, pass_name, prepared, prepared_name, tile)
+#define DUALGEMM_SM80_FEW_ROWS(X, prepared, prepared_name)               \
+  DUALGEMM_SM80_TYPES(X, kFused, fused, prepared, prepared_name, r8_k8)  \
+  DUALGEMM_SM80_TYPES(X, kFused, fused, prepared, prepared_name, r16_k8) \
+  DUALGEMM_SM80_TYPES(X, kFused, fused, prepared, prepared_name, r32_k8) \
+  DUALGEMM_SM80_TYPES(X, kFused, fused, prepared, prepared_name, r32_k4)
+// Tiles of 48 and 96 rows there are for an A of 16 bits and prepared weights alone: the wheel has
+// room for no more.
+#define DUALGEMM_SM80_FUSED(X)                                   \
+  DUALGEMM_SM80_FEW_ROWS(X, false, unpacked)                     \
+  DUALGEMM_SM80_TYPES(X, kFused, fused, false, unpacked, r64_n8) \
+  DUALGEMM_SM80_TYPES(X, kFused, fused, false, unpacked, r128_n8)
+#define DUALGEMM_SM80_PREPARED(X)                                 \
+  DUALGEMM_SM80_FEW_ROWS(X, true, prepared)                       \
+  DUALGEMM_SM80_16_BITS(X, kFused, fused, true, prepared, r48_n8) \
+  DUALGEMM_SM80_TYPES(X, kFused, fused, true, prepared, r64_n8)   \
+  DUALGEMM_SM80_16_BITS(X, kFused, fused, true, prepared, r96_n8) \
+  DUALGEMM_SM80_TYPES(X, kFused, fused, true, prepared, r128_n8)
 #define DUALGEMM_SM80_PASS(X, pass, pass_name, wide)               \
   DUALGEMM_SM80_TYPES(X, pass, pass_name, false, unpacked, r16_k8) \
   DUALGEMM_SM80_TYPES(X, pass, pass_name, false, unpacked, r32_k4) \

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/problem.hpp"
+#include "cuda/kernels/sm80/division.hpp"
 #include "cuda/kernels/sm80/instances.hpp"
 #include "cuda/runtime/kernel_launch.hpp"
 #include "dualgemm/dualgemm.hpp"
@@ -28,24 +29,8 @@ const Instance& choose_instance(const InstanceRequest& request, const DeviceCaps
 
 bool is_for(const Config& config, const InstanceRequest& request);
 
-// Parts into which CTAs can divide k, of wide tiles.
-inline constexpr int64_t kSplits[] = {1, 2, 3, 4, 5, 6, 8, 10, 12, 16};
-
 // Whether an instance can divide k into so many parts.
 bool divides_k_by(const Config& config, const Problem& problem, int64_t parts);
-
-// How CTAs divide k: that of each tile into `splits` equal parts; or, `ctas` not 0, the chunks of
-// all tiles into equal shares of so many CTAs.
-struct Division {
-  int64_t splits = 1;
-  int64_t ctas = 0;
-  bool operator==(const Division&) const = default;
-};
-
-// Whether CTAs can have equal shares of all of an instance's tiles.
-bool can_share(const Config& config, const Problem& problem);
-// Such shares of at most `most` CTAs, each a chunk at least.
-Division shares_of(const Config& config, const Problem& problem, int64_t most);
 
 // The first one with these tiles that can divide k into so many parts, between its warps or between
 // CTAs; 0: any. null: not compiled.
@@ -54,20 +39,12 @@ struct InstanceShape {
 };
 const Instance* find_instance(const InstanceRequest& request, const InstanceShape& shape);
 
-// What should take the least time on a GPU.
-Division division_for(const Config& config, const Problem& problem, const DeviceCaps& caps);
-
 // Bytes of R1: [l*m][n] in FP32, each row at a multiple of 32 bytes.
 int64_t r1_bytes(const Problem& problem);
 
 // The workspace of kFused: room for the table of groups' tiles, or for the sums of CTAs that divide
 // k, else nothing.
 int64_t workspace_bytes(const Problem& problem, const Instance& instance, const Division& division);
-
-// What CTAs that divide k write to the workspace, and what is read again: rows in groups of 8, of
-// shares at the most.
-int64_t intermediate_bytes(const Problem& problem, const Instance& instance,
-                           const Division& division);
 
 // What a launch is made of. No copies: operands are read where they lie, 16, 8 and 4 bytes of A,
 // codes and scales at a time where all rows suit that. All pointers of `buffers`, prepared (packed

@@ -37,36 +37,71 @@ struct RowsBarrier {
   }
 };
 
-// Chunks begin .. end-1; the last one's phase is still to be waited for. matrix: of passes that
-// multiply one of them. stages: rows of A, then each warp's weights.
+// Where the stages begin, in the shared window: those of rows of A, then each warp's of weights.
+DUALGEMM_DEVICE uint32_t first_rows_of(const uint8_t* stages) {
+  return __shfl_sync(~0u, ptx::shared_address(stages), 0);  // known to be the same in all lanes
+}
+// The first stage of the warp's weights.
+template <Config kCfg>
+DUALGEMM_DEVICE uint32_t first_weights(uint32_t first_rows) {
+  return first_rows + kRowStages * rows_bytes_of(kCfg) +
+         ptx::warp_index() * stages_of(kCfg) * weights_bytes_of(kCfg);
+}
+
+// Chunks whose weights are asked for before the loop.
+inline constexpr uint32_t kChunksAhead = 2;
+
+// Asks for the weights of the first chunks of begin .. end-1, each in a group of its own, into the
+// first of the warp's stages, which it has read.
+template <Config kCfg>
+DUALGEMM_DEVICE void begin_weights(const Params& params, const Place& place,
+                                   const OperandView& matrix, const uint8_t* stages, uint32_t begin,
+                                   uint32_t end) {
+  WeightRing<kCfg> ring(params, place, begin, first_weights<kCfg>(first_rows_of(stages)));
+#pragma unroll
+  for (uint32_t ahead = 0; ahead < kChunksAhead; ++ahead) {
+    if (begin + ahead < end)
+      ring.copy(params, place, matrix, begin + ahead, ahead * weights_bytes_of(kCfg));
+    ptx::cp_async_commit_group();
+  }
+}
+
+// Chunks begin .. end-1, for whose first ones begin_weights() has asked if begins_next_tile(); the last
+// one's phase is still to be waited for. matrix: of passes that multiply one of them.
 template <Config kCfg, bool kPlain>
 DUALGEMM_DEVICE void multiply_wide(const Params& params, const Place& place,
                                    const OperandView& matrix, RowTable& table, uint8_t* stages,
                                    RowsBarrier& read, uint32_t begin, uint32_t end,
                                    LoopSums<kCfg>& sums) {
   constexpr bool kBf16 = kCfg.a_type == AType::kBF16;
-  constexpr int kUnits = 2, kAtOnce = 8, kParts = kCfg.groups / kAtOnce;
+  constexpr int kUnits = 2, kAtOnce = kCfg.groups % 8 == 0 ? 8 : 6, kParts = kCfg.groups / kAtOnce;
+  static_assert(kCfg.groups % kAtOnce == 0);
   static_assert(is_wide(kCfg) && loop_units_of(kCfg) == kUnits && kUnits % kParts == 0);
-  static_assert(kRowStages == 4 && stages_of(kCfg) == 3, "chunks are two ahead");
+  static_assert(kRowStages == 4 && stages_of(kCfg) == kChunksAhead + 1);
   constexpr uint32_t kRows = rows_bytes_of(kCfg), kWeights = weights_bytes_of(kCfg);
-  const uint32_t first_rows = __shfl_sync(~0u, ptx::shared_address(stages), 0);
+  const uint32_t first_rows = first_rows_of(stages);
   const auto rows_of = [&](uint32_t stage) {
     return static_cast<uint8_t*>(__cvta_shared_to_generic(first_rows + stage * kRows));
   };
-  WeightRing<kCfg> ring(params, place, begin,
-                        first_rows + kRowStages * kRows + ptx::warp_index() * 3 * kWeights);
+  constexpr uint32_t kBegun = begins_next_tile(kCfg) ? kChunksAhead : 0;
+  WeightRing<kCfg> ring(params, place, begin + kBegun, first_weights<kCfg>(first_rows));
   const auto copy = [&](uint32_t chunk, uint32_t slot) {
     if (chunk < end) ring.copy(params, place, matrix, chunk, slot);
     ptx::cp_async_commit_group();
   };
+  // The first three chunks' rows are asked for together: one after the other they took a way to
+  // memory each.
   RowStager<kCfg, kPlain> stager(params, place, table);
-  stager.load(params, begin);
-  copy(begin, 0);
-  copy(begin + 1, kWeights);
-  stager.store(rows_of(0));
-  stager.load(params, begin + 1);
-  stager.store(rows_of(1));
+  auto first = stager, second = stager;
+  first.load(params, begin);
+  if constexpr (kBegun == 0) {
+    copy(begin, 0);
+    copy(begin + 1, kWeights);
+  }
+  second.load(params, begin + 1);
   stager.load(params, begin + 2);
+  first.store(rows_of(0));
+  second.store(rows_of(1));
   ptx::cp_async_wait_group<1>();
   __syncwarp();
   __syncthreads();
@@ -83,7 +118,7 @@ DUALGEMM_DEVICE void multiply_wide(const Params& params, const Place& place,
 #pragma unroll 1
   for (uint32_t chunk = begin; chunk < end; ++chunk) {
     stager.store(rows_of(stage ^ 2));
-    copy(chunk + 2, slot == 0 ? 2 * kWeights : slot - kWeights);
+    copy(chunk + kChunksAhead, slot == 0 ? 2 * kWeights : slot - kWeights);
     if constexpr (!kCfg.prepared) __syncwarp();  // copies have branches, mma needs the whole warp
     stager.load(params, chunk + 3);
     const uint32_t next_stage = (stage + 1) % kRowStages;

@@ -17,10 +17,8 @@ struct ClocksOfWeight {
   int64_t rows;
   double as_they_lie, prepared;
 };
-constexpr ClocksOfWeight kClocks[] = {{8, 0.117, 0.060},
-                                      {16, 0.131, 0.063},
-                                      {32, 0.157, 0.091},
-                                      {64, 0.182, 0.138},
+constexpr ClocksOfWeight kClocks[] = {{8, 0.117, 0.060},  {16, 0.131, 0.063}, {32, 0.157, 0.091},
+                                      {48, 0.182, 0.120}, {64, 0.182, 0.138}, {96, 0.259, 0.179},
                                       {128, 0.259, 0.213}};
 constexpr double kManyRows = 0.87;  // of what 128 rows take, where there are many times 128
 

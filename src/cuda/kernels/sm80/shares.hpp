@@ -1,6 +1,6 @@
-// How tiles that do not fill the GPU are dealt out: CTAs take whole tiles as long as there is one
-// for each; all chunks of the tiles that are left, one tile after the other, they have in equal
-// shares. Host and device.
+// How so many CTAs share the tiles: they take whole tiles in turns, and, where these would not fill
+// the last turn, all chunks of the tiles that are left, one tile after the other, in equal shares.
+// Host and device.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace dualgemm::cuda::sm80 {
 
 struct Shares {
-  uint32_t ctas;         // 0: there are no shares
+  uint32_t ctas;         // 0: there are no turns
   uint32_t whole_turns;  // whole tiles of each CTA; what follows is of the tiles after those
   uint32_t chunks;       // of each CTA; the first `longer` CTAs have one more
   uint32_t longer;
@@ -31,6 +31,11 @@ struct Shares {
     return 2 * cta + (is_first_tile ? 0 : 1);
   }
 };
+
+// Whole tiles alone, of which the first CTAs may have one more.
+constexpr Shares make_turns(uint32_t tiles, uint32_t ctas) {
+  return {ctas, (tiles + ctas - 1) / ctas, 0, 0};
+}
 
 // The shares of `ctas` CTAs in `tiles` tiles of `chunks` chunks each, tiles * chunks below 2^31.
 constexpr Shares make_shares(uint32_t tiles, uint32_t chunks, uint32_t ctas) {

@@ -26,8 +26,8 @@ class RowStager {
   static constexpr bool kDecodes = kCfg.a_type == AType::kE2M1;
   static constexpr uint32_t kOfRow = kDecodes ? kChunkK16 : kPieces;  // threads, of one warp
   static constexpr uint32_t kStep = threads_of(kCfg) / kOfRow;
-  static constexpr int kCount = tile_m_of(kCfg) / kStep;
-  static_assert(kStep % 8 == 0 && tile_m_of(kCfg) % kStep == 0);
+  static constexpr int kCount = (tile_m_of(kCfg) + kStep - 1) / kStep;
+  static_assert(kStep % 8 == 0 && tile_m_of(kCfg) % (32 / kOfRow) == 0, "of warps all or none");
 
  public:
   // table: the CTA's. Nothing is loaded yet.
@@ -54,16 +54,18 @@ class RowStager {
     const uint32_t offset = (chunk * kOfRow + own) * sizeof(Raw);
     if (kPlain || (params.a_aligned && (chunk + 1) * kChunkK16 <= params.k16)) {
 #pragma unroll
-      for (int i = 0; i < kCount; ++i) raw_[i] = *reinterpret_cast<const Raw*>(row(i) + offset);
+      for (int i = 0; i < kCount; ++i)
+        if (has(i)) raw_[i] = *reinterpret_cast<const Raw*>(row(i) + offset);
     } else {
 #pragma unroll
-      for (int i = 0; i < kCount; ++i) load_rarely(raw_[i], row(i), offset, block < params.k16);
+      for (int i = 0; i < kCount; ++i)
+        if (has(i)) load_rarely(raw_[i], row(i), offset, block < params.k16);
     }
     if constexpr (kDecodes) {
       const uint32_t at = params.a.scales.place(min(block, params.k16 - 1));
 #pragma unroll
       for (int i = 0; i < kCount; ++i)
-        raw_scales_[i] = table_.scales[threadIdx.x / kOfRow + i * kStep][at];
+        if (has(i)) raw_scales_[i] = table_.scales[threadIdx.x / kOfRow + i * kStep][at];
     }
   }
 
@@ -71,6 +73,7 @@ class RowStager {
     const uint32_t first = threadIdx.x / kOfRow, own = threadIdx.x % kOfRow;
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
+      if (!has(i)) continue;
       uint8_t* const rows = stage + i * kStep * kRowBytes;
       if constexpr (kDecodes) {
         const uint32_t scale = expand_scales<false>(raw_scales_[i] * 0x10001u);
@@ -88,6 +91,11 @@ class RowStager {
 
  private:
   using Raw = std::conditional_t<kDecodes, uint2, uint4>;
+  // Whether the tile has this thread's row number i; the same in a warp.
+  DUALGEMM_DEVICE static bool has(int i) {
+    constexpr uint32_t kWhole = tile_m_of(kCfg) / kStep;
+    return i < kWhole || threadIdx.x / kOfRow + i * kStep < tile_m_of(kCfg);
+  }
   DUALGEMM_DEVICE const uint8_t* row(int i) const {
     return table_.rows[threadIdx.x / kOfRow + i * kStep];
   }

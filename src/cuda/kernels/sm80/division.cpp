@@ -1,0 +1,120 @@
+#include "cuda/kernels/sm80/division.hpp"
+
+#include <algorithm>
+
+#include "core/int_math.hpp"
+#include "cuda/device/from_problem.hpp"
+
+namespace dualgemm::cuda::sm80 {
+namespace {
+
+using core::ceil_div;
+
+// The sums of a tile over a part of k.
+int64_t tile_bytes(const Config& config) {
+  return warps_of(config) * items_of(config) * kItemBytes;
+}
+// Parts of tiles that CTAs with equal shares have at the most: a tile has one more than shares that
+// end inside it.
+int64_t shared_parts(int64_t tiles, int64_t ctas) {
+  return tiles % ctas == 0 ? 0 : std::min(2 * (ctas - 1), ctas - 1 + tiles % ctas);
+}
+
+}  // namespace
+
+int64_t tiles_of(const Problem& problem, const Config& config) {
+  return ceil_div(problem.m, tile_m_of(config)) * ceil_div(problem.n, tile_n_of(config)) *
+         problem.l;
+}
+
+int64_t chunks_of(const Problem& problem) { return ceil_div(problem.k, kChunkK); }
+
+bool can_divide_k(const Config& config, const Problem& problem) {
+  return is_wide(config) && config.pass == Pass::kFused && problem.grouping == Grouping::kNone;
+}
+
+int64_t partial_bytes(const Problem& problem, const Config& config, const Division& division) {
+  const int64_t tiles = tiles_of(problem, config);
+  const int64_t slots = !has_shares(division)        ? division.splits * tiles
+                        : tiles % division.ctas == 0 ? 0
+                                                     : 2 * division.ctas;
+  return slots * tile_bytes(config);
+}
+
+bool can_share(const Config& config, const Problem& problem) {
+  int64_t chunks = 0;
+  return can_divide_k(config, problem) && !problem.batch_invariant &&
+         !__builtin_mul_overflow(tiles_of(problem, config), chunks_of(problem), &chunks) &&
+         chunks <= INT32_MAX;
+}
+
+Division shares_of(const Config& config, const Problem& problem, int64_t most) {
+  return {Division::kShares, std::min(most, tiles_of(problem, config) * chunks_of(problem))};
+}
+
+bool can_take_turns(const Config& config, const Problem& problem) {
+  return can_divide_k(config, problem) && !problem.batch_invariant;
+}
+
+Division turns_of(const Config& config, const Problem& problem, int64_t most) {
+  return {1, std::min(most, tiles_of(problem, config))};
+}
+
+int64_t moved_partial_bytes(const Problem& problem, const Config& config,
+                            const Division& division) {
+  if (!is_divided(division)) return 0;
+  if (has_shares(division)) {
+    const int64_t parts = shared_parts(tiles_of(problem, config), division.ctas);
+    const int64_t rows =
+        std::min<int64_t>(core::round_up(problem.m, kGroupRows), tile_m_of(config));
+    return 2 * parts * tile_bytes(config) * rows / tile_m_of(config);
+  }
+  const int64_t rows = core::round_up(problem.m, kGroupRows) * problem.l;
+  const int64_t columns = 2 * core::round_up(problem.n, tile_n_of(config));
+  return 2 * division.splits * rows * columns * static_cast<int64_t>(sizeof(float));
+}
+
+// Waves of CTAs, each with chunks along k and the end of a tile: outputs, or sums for the launch
+// that adds them, which costs that launch and what it reads. Shares have more parts of tiles, each
+// of which begins with nothing under way. In us, fitted to an H200's times within 5 %
+// (docs/lab/sm80.md); what is compared are their ratios.
+TimedDivision fastest_division(const Config& config, const Problem& problem,
+                               const DeviceCaps& caps) {
+  if (!can_divide_k(config, problem)) return {};
+  constexpr double kOutputs = 6.0, kSums = 5.5, kLaunch = 2.0, kBytes = 10.0e6;  // bytes a us
+  constexpr double kShares = 6.0, kShareBytes = 2.1e6, kLeastGain = 0.985;
+  const double chunk_us = 0.34 + 0.00875 * tile_m_of(config);
+  const int64_t tiles = tiles_of(problem, config), chunks = chunks_of(problem);
+  const int64_t sms = std::max(caps.num_sms, 1);
+  const auto waves_us = [&](int64_t splits) {
+    const auto waves = static_cast<double>(ceil_div(tiles * splits, sms));
+    const double of_chunks = chunk_us * static_cast<double>(ceil_div(chunks, splits));
+    if (splits == 1) return waves * (of_chunks + kOutputs);
+    return waves * (of_chunks + kSums) + kLaunch +
+           static_cast<double>(partial_bytes(problem, config, {splits})) / kBytes;
+  };
+  const auto shares_us = [&](int64_t ctas) {
+    const int64_t turns = tiles / ctas, share = ceil_div(tiles % ctas * chunks, ctas);
+    return static_cast<double>(turns) * (chunk_us * static_cast<double>(chunks) + kOutputs) +
+           static_cast<double>(share) * chunk_us + kShares +
+           static_cast<double>(shared_parts(tiles, ctas) * tile_bytes(config)) / kShareBytes;
+  };
+  if (problem.batch_invariant) return {{kInvariantParts}, waves_us(kInvariantParts)};
+  int64_t best = 1;
+  for (const int64_t splits : kSplits) {
+    if (splits <= chunks && partial_bytes(problem, config, {splits}) <= kMaxPartialBytes &&
+        waves_us(splits) < waves_us(best))
+      best = splits;
+  }
+  if (can_share(config, problem)) {
+    const Division shares = shares_of(config, problem, sms);
+    const double us = shares_us(shares.ctas);
+    if (partial_bytes(problem, config, shares) <= kMaxPartialBytes &&
+        us < kLeastGain * waves_us(best))
+      return {shares, us};
+  }
+  const bool fill_a_turn = best == 1 && tiles >= sms;
+  return {fill_a_turn ? turns_of(config, problem, sms) : Division{best}, waves_us(best)};
+}
+
+}  // namespace dualgemm::cuda::sm80
