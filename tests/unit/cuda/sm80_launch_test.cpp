@@ -34,8 +34,9 @@ TEST(Sm80Choice, TilesFollowRowsColumnsAndTheGpu) {
     EXPECT_EQ(chosen(1, 4096, h100, prepared), (std::array{8, 32, 8}));
     EXPECT_EQ(chosen(9, 4096, h100, prepared), (std::array{16, 32, 8}));
     EXPECT_EQ(chosen(32, 4096, h100, prepared), (std::array{32, 32, 8}));
-    EXPECT_EQ(chosen(33, 4096, h100, prepared), (std::array{prepared ? 48 : 64, 128, 1}));
-    EXPECT_EQ(chosen(49, 4096, h100, prepared), (std::array{64, 128, 1}));
+    const int cols = prepared ? 192 : 128;
+    EXPECT_EQ(chosen(33, 4096, h100, prepared), (std::array{prepared ? 48 : 64, cols, 1}));
+    EXPECT_EQ(chosen(49, 4096, h100, prepared), (std::array{64, cols, 1}));
     EXPECT_EQ(chosen(65, 4096, h100, prepared), (std::array{prepared ? 96 : 128, 128, 1}));
     EXPECT_EQ(chosen(97, 4096, h100, prepared), (std::array{128, 128, 1}));
     EXPECT_EQ(chosen(4096, 4096, h100, prepared), (std::array{128, 128, 1}));
@@ -43,7 +44,7 @@ TEST(Sm80Choice, TilesFollowRowsColumnsAndTheGpu) {
   EXPECT_EQ(chosen(16, 14336, h100), (std::array{16, 32, 8}));
   EXPECT_EQ(chosen(17, 14336, h100), (std::array{32, 32, 4})) << "448 tiles of 32 columns";
   EXPECT_EQ(chosen(32, 4096, rtx4090), (std::array{32, 32, 8}));
-  EXPECT_EQ(chosen(33, 4096, rtx4090), (std::array{48, 128, 1}));
+  EXPECT_EQ(chosen(33, 4096, rtx4090), (std::array{48, 192, 1}));
   EXPECT_EQ(chosen(65, 4096, rtx4090), (std::array{96, 128, 1}));
   for (const int64_t m : {33, 65})
     EXPECT_EQ(chosen(m, 4096, h100, true, DataType::kE2M1),

@@ -66,6 +66,10 @@ DUALGEMM_HOST_DEVICE constexpr int warp_cols_of(const Config& config) {
 DUALGEMM_HOST_DEVICE constexpr int tile_n_of(const Config& config) {
   return config.warps_n * warp_cols_of(config);
 }
+// Whether prepared weights have units for all columns of all tiles.
+DUALGEMM_HOST_DEVICE constexpr bool fills_tiles(const Config& config) {
+  return tile_n_of(config) <= kUnitMultiple * kUnitCols;
+}
 DUALGEMM_HOST_DEVICE constexpr int warps_of(const Config& config) {
   return config.warps_n * config.warps_k;
 }
@@ -105,6 +109,12 @@ DUALGEMM_HOST_DEVICE constexpr int stages_of(const Config& config) {
   return is_wide(config) ? 3 : 2;
 }
 inline constexpr int kRowStages = 4;
+// Groups of rows whose words a wide tile's warp holds at a time. Three warps a scheduler have
+// registers for fewer.
+DUALGEMM_HOST_DEVICE constexpr int at_once_of(const Config& config) {
+  if (config.warps_n > 8 && config.groups % 4 == 0) return 4;
+  return config.groups % 8 == 0 ? 8 : 6;
+}
 // Items that a warp's sums are; each is finished by one of the warps that divide k.
 DUALGEMM_HOST_DEVICE constexpr int items_of(const Config& config) {
   return config.units / 2 * config.groups;

@@ -83,7 +83,7 @@ TimedDivision fastest_division(const Config& config, const Problem& problem,
   if (!can_divide_k(config, problem)) return {};
   constexpr double kOutputs = 6.0, kSums = 5.5, kLaunch = 2.0, kBytes = 10.0e6;  // bytes a us
   constexpr double kShares = 6.0, kShareBytes = 2.1e6, kLeastGain = 0.985;
-  const double chunk_us = 0.34 + 0.00875 * tile_m_of(config);
+  const double chunk_us = (0.34 + 0.00875 * tile_m_of(config)) * (config.warps_n == 8 ? 1 : 1.45);
   const int64_t tiles = tiles_of(problem, config), chunks = chunks_of(problem);
   const int64_t sms = std::max(caps.num_sms, 1);
   const auto waves_us = [&](int64_t splits) {

@@ -7,13 +7,14 @@
 #include "cuda/kernels/sm80/config.hpp"
 
 // A tile by its rows and its warps along k or n: groups of 8 rows, units, warps_n, warps_k. 8 warps
-// divide k for few rows, 4 for more; of many rows 8 stand side by side.
+// divide k for few rows, 4 for more; of many rows 8 or 12 stand side by side.
 #define DUALGEMM_SM80_TILE_r8_k8 1, 4, 1, 8
 #define DUALGEMM_SM80_TILE_r16_k8 2, 4, 1, 8
 #define DUALGEMM_SM80_TILE_r32_k8 4, 4, 1, 8
 #define DUALGEMM_SM80_TILE_r32_k4 4, 4, 1, 4
-#define DUALGEMM_SM80_TILE_r48_n8 6, 2, 8, 1
+#define DUALGEMM_SM80_TILE_r48_n12 6, 2, 12, 1
 #define DUALGEMM_SM80_TILE_r64_n8 8, 2, 8, 1
+#define DUALGEMM_SM80_TILE_r64_n12 8, 2, 12, 1
 #define DUALGEMM_SM80_TILE_r96_n8 12, 2, 8, 1
 #define DUALGEMM_SM80_TILE_r128_n8 16, 2, 8, 1
 #define DUALGEMM_SM80_TILE_r64_n8_twice 8, 4, 8, 1  // two loops over k, of half of the units
@@ -30,17 +31,18 @@
   DUALGEMM_SM80_TYPES(X, kFused, fused, prepared, prepared_name, r16_k8) \
   DUALGEMM_SM80_TYPES(X, kFused, fused, prepared, prepared_name, r32_k8) \
   DUALGEMM_SM80_TYPES(X, kFused, fused, prepared, prepared_name, r32_k4)
-// Tiles of 48 and 96 rows there are for an A of 16 bits and prepared weights alone: the wheel has
-// room for no more.
 #define DUALGEMM_SM80_FUSED(X)                                   \
   DUALGEMM_SM80_FEW_ROWS(X, false, unpacked)                     \
   DUALGEMM_SM80_TYPES(X, kFused, fused, false, unpacked, r64_n8) \
   DUALGEMM_SM80_TYPES(X, kFused, fused, false, unpacked, r128_n8)
-#define DUALGEMM_SM80_PREPARED(X)                                 \
-  DUALGEMM_SM80_FEW_ROWS(X, true, prepared)                       \
-  DUALGEMM_SM80_16_BITS(X, kFused, fused, true, prepared, r48_n8) \
-  DUALGEMM_SM80_TYPES(X, kFused, fused, true, prepared, r64_n8)   \
-  DUALGEMM_SM80_16_BITS(X, kFused, fused, true, prepared, r96_n8) \
+// An A of 16 bits has more tiles to choose from than NVFP4, and than unpacked weights, as the wheel
+// has room for no more.
+#define DUALGEMM_SM80_PREPARED(X)                                  \
+  DUALGEMM_SM80_FEW_ROWS(X, true, prepared)                        \
+  DUALGEMM_SM80_16_BITS(X, kFused, fused, true, prepared, r48_n12) \
+  X(kFused, fused, kE2M1, e2m1, true, prepared, r64_n8)            \
+  DUALGEMM_SM80_16_BITS(X, kFused, fused, true, prepared, r64_n12) \
+  DUALGEMM_SM80_16_BITS(X, kFused, fused, true, prepared, r96_n8)  \
   DUALGEMM_SM80_TYPES(X, kFused, fused, true, prepared, r128_n8)
 #define DUALGEMM_SM80_PASS(X, pass, pass_name, wide)               \
   DUALGEMM_SM80_TYPES(X, pass, pass_name, false, unpacked, r16_k8) \

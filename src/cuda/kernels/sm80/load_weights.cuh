@@ -107,7 +107,11 @@ class WeightRing {
       : first_(first) {
     if constexpr (kCfg.prepared) {
       const uint32_t lane = threadIdx.x % 32;
-      codes_ = params.packed.unit(place.batch, chunk, place.col / kUnitCols) + lane * 16;
+      // Of a tile that is wider than what prepared weights are filled up to, warps beyond the last
+      // column have its units: what they multiply is no column of D.
+      const uint32_t last = (params.n - 1) / kMmaRows * kMmaRows;
+      const uint32_t col = fills_tiles(kCfg) ? place.col : min(place.col, last);
+      codes_ = params.packed.unit(place.batch, chunk, col / kUnitCols) + lane * 16;
       scales_ahead_ = lane / 4 * kUnitBytes + kCodeBytes + lane % 4 * 16 - lane * 16;
     }
   }

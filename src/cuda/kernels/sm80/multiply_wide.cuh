@@ -74,7 +74,7 @@ DUALGEMM_DEVICE void multiply_wide(const Params& params, const Place& place,
                                    RowsBarrier& read, uint32_t begin, uint32_t end,
                                    LoopSums<kCfg>& sums) {
   constexpr bool kBf16 = kCfg.a_type == AType::kBF16;
-  constexpr int kUnits = 2, kAtOnce = kCfg.groups % 8 == 0 ? 8 : 6, kParts = kCfg.groups / kAtOnce;
+  constexpr int kUnits = 2, kAtOnce = at_once_of(kCfg), kParts = kCfg.groups / kAtOnce;
   static_assert(kCfg.groups % kAtOnce == 0);
   static_assert(is_wide(kCfg) && loop_units_of(kCfg) == kUnits && kUnits % kParts == 0);
   static_assert(kRowStages == 4 && stages_of(kCfg) == kChunksAhead + 1);

@@ -27,7 +27,8 @@ class RowStager {
   static constexpr uint32_t kOfRow = kDecodes ? kChunkK16 : kPieces;  // threads, of one warp
   static constexpr uint32_t kStep = threads_of(kCfg) / kOfRow;
   static constexpr int kCount = (tile_m_of(kCfg) + kStep - 1) / kStep;
-  static_assert(kStep % 8 == 0 && tile_m_of(kCfg) % (32 / kOfRow) == 0, "of warps all or none");
+  static_assert(kStep % 8 == 0 && kStep <= tile_m_of(kCfg));
+  static_assert(tile_m_of(kCfg) % (32 / kOfRow) == 0, "of a warp's rows a tile has all or none");
 
  public:
   // table: the CTA's. Nothing is loaded yet.
@@ -54,18 +55,15 @@ class RowStager {
     const uint32_t offset = (chunk * kOfRow + own) * sizeof(Raw);
     if (kPlain || (params.a_aligned && (chunk + 1) * kChunkK16 <= params.k16)) {
 #pragma unroll
-      for (int i = 0; i < kCount; ++i)
-        if (has(i)) raw_[i] = *reinterpret_cast<const Raw*>(row(i) + offset);
+      for (int i = 0; i < kCount; ++i) raw_[i] = *reinterpret_cast<const Raw*>(row(i) + offset);
     } else {
 #pragma unroll
-      for (int i = 0; i < kCount; ++i)
-        if (has(i)) load_rarely(raw_[i], row(i), offset, block < params.k16);
+      for (int i = 0; i < kCount; ++i) load_rarely(raw_[i], row(i), offset, block < params.k16);
     }
     if constexpr (kDecodes) {
       const uint32_t at = params.a.scales.place(min(block, params.k16 - 1));
 #pragma unroll
-      for (int i = 0; i < kCount; ++i)
-        if (has(i)) raw_scales_[i] = table_.scales[threadIdx.x / kOfRow + i * kStep][at];
+      for (int i = 0; i < kCount; ++i) raw_scales_[i] = table_.scales[number(i)][at];
     }
   }
 
@@ -96,9 +94,11 @@ class RowStager {
     constexpr uint32_t kWhole = tile_m_of(kCfg) / kStep;
     return i < kWhole || threadIdx.x / kOfRow + i * kStep < tile_m_of(kCfg);
   }
-  DUALGEMM_DEVICE const uint8_t* row(int i) const {
-    return table_.rows[threadIdx.x / kOfRow + i * kStep];
+  // In the tile; one of those that it has, so that nothing branches around loads.
+  DUALGEMM_DEVICE static uint32_t number(int i) {
+    return threadIdx.x / kOfRow + (has(i) ? i * kStep : 0);
   }
+  DUALGEMM_DEVICE const uint8_t* row(int i) const { return table_.rows[number(i)]; }
 
   RowTable& table_;
   Raw raw_[kCount];
