@@ -116,8 +116,8 @@ const Instance* find_instance(const InstanceRequest& request, const InstanceShap
 
 namespace {
 
-// Of those that have the warps along k which were fastest on an H100 and an H200
-// (docs/lab/sm80.md), or the parts of batch_invariant.
+// Whether it has the warps along k which were fastest on an H100 and an H200 (docs/lab/sm80.md), or
+// the parts of batch_invariant.
 bool is_usual(const Config& config, const InstanceRequest& request, const DeviceCaps& caps) {
   return is_for(config, request) && (request.problem.batch_invariant ||
                                      config.warps_k == usual_warps_k(request.problem, caps));

@@ -88,9 +88,9 @@ DUALGEMM_HOST_DEVICE constexpr int min_ctas_of(const Config& config) {
 // which takes a third more time to compile.
 DUALGEMM_HOST_DEVICE constexpr bool has_plain_loop(const Config& config) { return config.prepared; }
 
-// Whether a CTA that takes turns asks for the weights of its next tile before it makes the outputs of
-// the one at hand. For weights as they lie that takes more registers than there are: with 128 rows
-// 4 to 84 bytes were spilled.
+// Whether a CTA that takes turns asks for the weights of its next tile before it makes the outputs
+// of the one at hand. For weights as they lie that takes more registers than there are: with 128
+// rows 4 to 84 bytes were spilled.
 DUALGEMM_HOST_DEVICE constexpr bool begins_next_tile(const Config& config) {
   return is_wide(config) && config.pass == Pass::kFused && config.prepared;
 }

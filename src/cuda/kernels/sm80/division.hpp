@@ -38,7 +38,7 @@ inline constexpr int64_t kInvariantParts = 4;
 // Whether CTAs can divide the k of an instance's tiles.
 bool can_divide_k(const Config& config, const Problem& problem);
 
-// Of batches that are no groups.
+// Batches that are groups have others.
 int64_t tiles_of(const Problem& problem, const Config& config);
 int64_t chunks_of(const Problem& problem);  // of a tile
 

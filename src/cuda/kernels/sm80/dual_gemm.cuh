@@ -166,8 +166,8 @@ DUALGEMM_DEVICE bool has_work(const Params& params, const Piece& piece) {
 }
 
 // The piece of a wide tile that is the CTA's in turn number `turn`. Where begins_next_tile(), the
-// weights of the next turn's piece are asked for before all outputs are made; so the first turn asks
-// for its own.
+// weights of the next turn's piece are asked for before all outputs are made; so the first turn
+// asks for its own.
 template <Config kCfg>
 DUALGEMM_DEVICE void compute_wide_tile(const Params& params, const Piece& piece, uint32_t turn,
                                        RowTable& table, RowsBarrier& read, uint8_t* stages) {

@@ -107,7 +107,7 @@ class WeightRing {
       : first_(first) {
     if constexpr (kCfg.prepared) {
       const uint32_t lane = threadIdx.x % 32;
-      // Of a tile that is wider than what prepared weights are filled up to, warps beyond the last
+      // Where tiles are wider than what prepared weights are filled up to, warps beyond the last
       // column have its units: what they multiply is no column of D.
       const uint32_t last = (params.n - 1) / kMmaRows * kMmaRows;
       const uint32_t col = fills_tiles(kCfg) ? place.col : min(place.col, last);

@@ -66,8 +66,8 @@ DUALGEMM_DEVICE void begin_weights(const Params& params, const Place& place,
   }
 }
 
-// Chunks begin .. end-1, for whose first ones begin_weights() has asked if begins_next_tile(); the last
-// one's phase is still to be waited for. matrix: of passes that multiply one of them.
+// Chunks begin .. end-1, for whose first ones begin_weights() has asked if begins_next_tile(); the
+// last one's phase is still to be waited for. matrix: of passes that multiply one of them.
 template <Config kCfg, bool kPlain>
 DUALGEMM_DEVICE void multiply_wide(const Params& params, const Place& place,
                                    const OperandView& matrix, RowTable& table, uint8_t* stages,

@@ -41,8 +41,8 @@ struct Params {
   uint32_t k16;               // k / 16
   uint32_t tiles_m, tiles_n;  // of a batch
   uint32_t tiles;             // of all batches; CTAs: tiles * splits, or shares.ctas
-  // CTAs that divide the k of every tile of D, or take turns with tiles and have shares of some. Sums
-  // of a part of k go to `partials`, and a launch of FinishParams follows:
+  // CTAs that divide the k of every tile of D, or take turns with tiles and have shares of some.
+  // Sums of a part of k go to `partials`, and a launch of FinishParams follows:
   // [slot][warp][item][half of an item][lane][4 floats], slot: split * tiles + tile, or
   // Shares::slot().
   uint32_t splits;
