@@ -369,8 +369,8 @@ typedef struct dualgemm_plan_info {
   int64_t prepared_bytes; /**< what dualgemm_prepare() will hold; 0 = nothing to prepare */
   int64_t stages;         /**< CUDA: tiles along k in flight between memory and tensor core */
   int64_t k_warpgroups;   /**< CUDA: what k is divided between: warpgroups, warps or CTAs; 0:
-                               nothing, or CTAs with equal shares of all tiles */
-  int64_t ctas;           /**< CUDA: of a grid of equal shares; 0: the kernel has none */
+                               nothing, or CTAs with equal shares of tiles */
+  int64_t ctas;           /**< CUDA: of a grid that shares the tiles; 0: it follows from them */
   int32_t preparation;    /**< DUALGEMM_PREPARATION_*: what dualgemm_prepare() is to the strategy */
   int32_t reserved;
   char kernel[24]; /**< "tcgen05", "wgmma", "skinny", "w4a16", "mma" ...; CPU: regime, "oracle" */

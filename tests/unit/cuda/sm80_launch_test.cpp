@@ -172,7 +172,14 @@ TEST(Sm80Choice, GridsThatAPlanCannotHaveAreRefused) {
   EXPECT_FALSE(takes(1, 65)) << "more than tiles";
   EXPECT_FALSE(takes(4, 64)) << "each part has a CTA";
   EXPECT_FALSE(takes(1, -1) || takes(0, -1) || takes(0, 0) || takes(-1, 64) || takes(7, 0));
+  EXPECT_FALSE(takes(INT64_MAX, 0) || takes(INT64_MAX, INT64_MAX));
   EXPECT_FALSE(takes(0, 64 * 112 + 1)) << "more than chunks";
+  for (const Grouping grouping : {Grouping::kContiguous, Grouping::kMasked}) {
+    plan.problem.grouping = grouping;
+    EXPECT_TRUE(takes(1, 0));
+    EXPECT_FALSE(takes(1, 1)) << "only a GPU knows the tiles of groups";
+  }
+  plan.problem.grouping = Grouping::kNone;
   plan.problem.batch_invariant = true;
   EXPECT_TRUE(takes(4, 0));
   EXPECT_FALSE(takes(1, 0) || takes(1, 5) || takes(0, 5));

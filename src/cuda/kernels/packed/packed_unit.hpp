@@ -2,8 +2,9 @@
 // to sm_90a, sm_12x): Gate and Up together in the order in which a warp uses them.
 //
 // Each batch has (chunks, units) units; chunks of 64 elements along k, four for each k-tile of 256,
-// units of 8 columns of D, as many as the widest tile rounds n up to. A CTA's part of a chunk is
-// contiguous: one bulk copy brings it. What lies at or after n or k is zero.
+// units of 8 columns of D, as many as tiles of 128 columns round n up to (wider tiles take care
+// where they end). A CTA's part of a chunk is contiguous: one bulk copy brings it. What lies at or
+// after n or k is zero.
 #pragma once
 
 #include <cstdint>

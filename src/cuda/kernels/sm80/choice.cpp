@@ -96,8 +96,9 @@ bool is_for(const Config& config, const InstanceRequest& request) {
 bool divides_k_by(const Config& config, const Problem& problem, int64_t parts) {
   if (problem.batch_invariant && parts != kInvariantParts) return false;
   if (parts == config.warps_k) return true;
-  return can_divide_k(config, problem) && fits_grid(config, problem, parts) &&
-         std::find(std::begin(kSplits), std::end(kSplits), parts) != std::end(kSplits);
+  return can_divide_k(config, problem) &&
+         std::find(std::begin(kSplits), std::end(kSplits), parts) != std::end(kSplits) &&
+         fits_grid(config, problem, parts);
 }
 
 const Instance* find_instance(const InstanceRequest& request, const InstanceShape& shape) {

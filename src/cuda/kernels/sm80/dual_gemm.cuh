@@ -5,8 +5,8 @@
 // The sums of warps that divide k are added in the order of k, each by the warp that finishes it;
 // those of CTAs that divide k by a launch of their own. Into how many parts k is divided, by
 // whichever of the two, decides the bits of an element of D: neither the other rows, nor the rest
-// of the tile, nor the pass, nor whether weights are prepared. Where CTAs have equal shares of all
-// tiles, each tile is divided where shares end.
+// of the tile, nor the pass, nor whether weights are prepared. Where CTAs have equal shares of
+// tiles, each of these is divided where shares end.
 #pragma once
 
 #include <cstdint>

@@ -97,8 +97,9 @@ Expected<const Instance*> instance_of(const Plan& plan, Pass pass) {
       return shape.ctas > 0 && can_share(config, plan.problem) &&
              shares_of(config, plan.problem, shape.ctas).ctas == shape.ctas;
     }
-    return shape.ctas == 0 || (shape.k_warpgroups == 1 && shape.ctas > 0 &&
-                               turns_of(config, plan.problem, shape.ctas).ctas == shape.ctas);
+    return shape.ctas == 0 ||
+           (shape.k_warpgroups == 1 && shape.ctas > 0 && can_take_turns(config, plan.problem) &&
+            turns_of(config, plan.problem, shape.ctas).ctas == shape.ctas);
   };
   if (shape.tile_m > 0 && shape.tile_n > 0 && shape.k_warpgroups >= 0 && instance != nullptr &&
       shape.stages == stages_of(instance->config) && can_have_ctas(instance->config))

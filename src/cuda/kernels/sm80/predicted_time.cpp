@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kStartUs = 3;
 
-// Clocks of an SM for each weight of Gate and Up, by the rows of A that are multiplied at a time:
+// Clocks of an SM for each weight of Gate and Up, by the tile's rows of A:
 // (14336, 4096) on one H200 with 132 SMs at 1.98 GHz, A in bf16, less kStartUs.
 struct ClocksOfWeight {
   int64_t rows;
@@ -20,14 +20,14 @@ struct ClocksOfWeight {
 constexpr ClocksOfWeight kClocks[] = {{8, 0.117, 0.060},  {16, 0.131, 0.063}, {32, 0.157, 0.091},
                                       {48, 0.182, 0.120}, {64, 0.182, 0.138}, {96, 0.259, 0.179},
                                       {128, 0.259, 0.213}};
-constexpr double kManyRows = 0.87;  // of what 128 rows take, where there are many times 128
+constexpr double kManyTiles = 0.87;  // of what one row of tiles takes, where there are several
 
-double clocks_of_weight(int64_t rows, bool prepared) {
+double clocks_of_weight(int64_t rows, int64_t tile_m, bool prepared) {
   const ClocksOfWeight* found = std::begin(kClocks);
-  while (found->rows < rows && found + 1 != std::end(kClocks)) ++found;
+  while (found->rows < tile_m && found + 1 != std::end(kClocks)) ++found;
   const double once = prepared ? found->prepared : found->as_they_lie;
   const int64_t times = core::ceil_div(rows, found->rows);
-  return times == 1 ? once : once * static_cast<double>(times) * kManyRows;
+  return times == 1 ? once : once * static_cast<double>(times) * kManyTiles;
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ std::optional<PredictedTime> predicted_time(const Plan& plan, const DeviceCaps& 
   const double weights = 2.0 * static_cast<double>(p.n) * static_cast<double>(p.k * p.l);
   constexpr double kBytesOfWeight = 0.5 + 1.0 / 16;
   const double memory_us = weights * kBytesOfWeight / gpu->hbm_bytes_per_us.value;
-  const double clocks = weights * clocks_of_weight(usual_rows(p), plan.prepared);
+  const double clocks = weights * clocks_of_weight(usual_rows(p), plan.shape.tile_m, plan.prepared);
   const double macs_us = weights * static_cast<double>(usual_rows(p)) / gpu->half_macs_per_us.value;
   const double us = kStartUs + std::max({memory_us, macs_us,
                                          clocks / (gpu->sms.value * gpu->clocks_per_us.value)});

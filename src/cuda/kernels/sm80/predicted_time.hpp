@@ -7,7 +7,7 @@
 
 namespace dualgemm::cuda::sm80 {
 
-// From the times of one H200 (docs/kernels/sm80.md, 2026-11-28), which instructions take: as many
+// From the times of one H200 (docs/performance/h200_sm80.md), which instructions take: as many
 // clocks of an SM here, with this GPU's SMs and clock, or what its memory takes for the weights, or
 // its tensor cores for the products.
 // none: the GPU is not described in cuda/machine.
