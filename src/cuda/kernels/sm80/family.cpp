@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/problem.hpp"
 #include "cuda/kernels/sm80/predicted_time.hpp"
 
@@ -40,13 +42,13 @@ Status deal_out(Plan& plan, const DeviceCaps& caps, const PlanConstraints& const
   const Expected<int64_t> most = most_ctas(constraints, caps);
   if (!most) return most.status();
   const bool demanded = constraints.ctas != PlanConstraints::kAny;
-  const Division turns = turns_of(config, plan.problem, *most);
-  if (demanded ? constraints.k_warpgroups == 1 : plan.shape.k_warpgroups == 1) {
-    if (can_take_turns(config, plan.problem) && (demanded || turns.ctas == *most))
-      plan.shape = shape_of(config, turns);
-  } else if (demanded ? constraints.k_warpgroups <= 0 : plan.shape.k_warpgroups == 0) {
-    if (can_share(config, plan.problem))
-      plan.shape = shape_of(config, shares_of(config, plan.problem, *most));
+  const int64_t k_parts =
+      demanded ? std::max<int64_t>(constraints.k_warpgroups, 0) : plan.shape.k_warpgroups;
+  if (k_parts == 1 && can_take_turns(config, plan.problem)) {
+    const Division turns = turns_of(config, plan.problem, *most);
+    if (demanded || turns.ctas == *most) plan.shape = shape_of(config, turns);
+  } else if (k_parts == 0 && can_share(config, plan.problem)) {
+    plan.shape = shape_of(config, shares_of(config, plan.problem, *most));
   }
   return {};
 }
