@@ -31,7 +31,7 @@ constexpr char kMagic[sizeof(Header::magic) + 1] = "DUALGEMM";
 constexpr int64_t kPartMultiple = 256;  // so that every part is as aligned as the first
 
 // The version of each format, by its number; one more when its bytes change.
-constexpr int32_t kVersions[] = {0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+constexpr int32_t kVersions[] = {0, 1, 1, 2, 2, 1, 1, 1, 1, 1, 1, 1};
 static_assert(std::size(kVersions) == core::kEnumCount<PreparedFormat>);
 
 int32_t version_of(PreparedFormat format) noexcept {

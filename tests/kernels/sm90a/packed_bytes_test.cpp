@@ -10,28 +10,43 @@
 namespace dualgemm::test {
 namespace {
 
-// Where the lowest bit of code i and i + 4 of a word lies in its low and in its high half: that of
-// the sign, and that of the other three.
-constexpr int kSignOfF16[4] = {15, 12, 14, 13}, kRestOfF16[4] = {9, 6, 3, 0};
-constexpr int kSignOfBF16[4] = {15, 12, 14, 13}, kRestOfBF16[4] = {6, 3, 0, 9};
+constexpr size_t kUnitBytes = 576, kCodeBytes = 512;
 
-// The word of codes k ... k + 7 of a row.
-uint32_t word_of_document(const core::ResolvedMatrix& matrix, const uint8_t* row, int64_t k,
-                          bool bf16) {
-  uint32_t word = 0;
-  for (int i = 0; i < 8 && k + i < matrix.cols; ++i) {
-    const uint32_t code = row[(k + i) / 2] >> (i % 2 * 4) & 15u;
-    const int sign = (bf16 ? kSignOfBF16 : kSignOfF16)[i % 4];
-    const int rest = (bf16 ? kRestOfBF16 : kRestOfF16)[i % 4];
-    word |= ((code >> 3) << sign | (code & 7) << rest) << (i < 4 ? 0 : 16);
+// The codes of a packed word, nibble i code i, as the document has them.
+uint32_t codes_of_document(uint32_t w, bool bf16) {
+  const auto rotated = [w](int left) { return w << left | w >> (32 - left); };
+  const uint32_t of_f16[4] = {w, w << 3, w << 7 ^ w << 10, w << 7 ^ rotated(12)};
+  const uint32_t of_bf16[4] = {w, w << 4, w << 6 ^ w >> 2, w << 6 ^ rotated(10)};
+  uint32_t codes = 0;
+  for (int i = 0; i < 8; ++i) {
+    const uint32_t half = (bf16 ? of_bf16 : of_f16)[i % 4] >> (i < 4 ? 0 : 16);
+    codes |= ((half >> 15 & 1) << 3 | (half >> (bf16 ? 6 : 9) & 7)) << (4 * i);
   }
+  return codes;
+}
+
+// The same of all words of units that lie one behind the other, in their place.
+void unpack_units(uint8_t* units, size_t bytes, bool bf16) {
+  for (size_t at = 0; at < bytes; at += 4) {
+    if (at % kUnitBytes >= kCodeBytes) continue;
+    uint32_t word = 0;
+    std::memcpy(&word, units + at, 4);
+    word = codes_of_document(word, bf16);
+    std::memcpy(units + at, &word, 4);
+  }
+}
+
+// Codes k ... k + 7 of a row.
+uint32_t codes_of_row(const core::ResolvedMatrix& matrix, const uint8_t* row, int64_t k) {
+  uint32_t word = 0;
+  for (int i = 0; i < 8 && k + i < matrix.cols; ++i)
+    word |= (row[(k + i) / 2] >> (i % 2 * 4) & 15u) << (4 * i);
   return word;
 }
 
-// One expert's units, without the header in front of them.
+// One expert's units, without the header in front of them, unpacked.
 std::vector<uint8_t> units_of_document(const RandomCase& data, int64_t expert) {
   const Problem& p = data.problem;
-  const bool bf16 = p.a.type == DataType::kBF16;
   const int64_t units = core::round_up(p.n, 128) / 8, chunks = core::round_up(p.k, 256) / 64;
   std::vector<uint8_t> out;
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
@@ -46,7 +61,7 @@ std::vector<uint8_t> units_of_document(const RandomCase& data, int64_t expert) {
           const uint8_t* const codes = operand.data.data() + expert * matrix.batch_stride / 2 +
                                        (inside ? row : 0) * matrix.ld / 2;
           for (const int64_t at : {k, k + 8}) {
-            const uint32_t word = inside ? word_of_document(matrix, codes, at, bf16) : 0;
+            const uint32_t word = inside ? codes_of_row(matrix, codes, at) : 0;
             for (int i = 0; i < 4; ++i) out.push_back(static_cast<uint8_t>(word >> (8 * i)));
           }
           const int64_t scale =
@@ -57,7 +72,7 @@ std::vector<uint8_t> units_of_document(const RandomCase& data, int64_t expert) {
       out.insert(out.end(), scales.begin(), scales.end());
     }
   }
-  out.resize(out.size() + size_t{2} * 576, 0);
+  out.resize(out.size() + 2 * kUnitBytes, 0);
   return out;
 }
 
@@ -77,13 +92,16 @@ TEST(Sm90aPrepared, BytesAreThoseOfTheDocument) {
       PackedInSimulation packed;
       ASSERT_TRUE(packed.pack(data, simulation, {}));
       std::vector<uint8_t> expected;
+      std::vector<uint8_t> got = simulation.download_scratch(PackedInSimulation::kName, kUnwritten);
       for (int64_t expert = 0; expert < l; ++expert) {
         const std::vector<uint8_t> units = units_of_document(data, expert);
-        expected.insert(expected.end(), units.begin(), units.end());
         const auto part = core::round_up(256 + static_cast<int64_t>(units.size()), 256);
+        ASSERT_LE(expected.size() + units.size(), got.size());
+        unpack_units(got.data() + expected.size(), units.size(), type == DataType::kBF16);
+        expected.insert(expected.end(), units.begin(), units.end());
         expected.resize(static_cast<size_t>((expert + 1) * part), kUnwritten);
       }
-      EXPECT_EQ(simulation.download_scratch(PackedInSimulation::kName, kUnwritten), expected);
+      EXPECT_EQ(got, expected);
     }
   }
 }

@@ -302,8 +302,8 @@ TEST_F(FusedPreparedOnGpu, WhatDoesNotFitTogetherIsRefused) {
     Plan other = plan;
     other.problem.a.type = DataType::kBF16;
     expect_answer(
-        "prepared: sm90a_f16 version 1, n 40, k 256, l 1; must be made for the plan's sm90a_bf16 "
-        "version 1, n 40, k 256, l 1",
+        "prepared: sm90a_f16 version 2, n 40, k 256, l 1; must be made for the plan's sm90a_bf16 "
+        "version 2, n 40, k 256, l 1",
         other, on_gpu, buffers);
     other = plan;
     other.isa = Isa::kSm80;  // whose prepared weights are the same
@@ -311,8 +311,8 @@ TEST_F(FusedPreparedOnGpu, WhatDoesNotFitTogetherIsRefused) {
                   on_gpu, buffers);
     other = plan_of({.m = m, .n = 32, .k = 256});
     expect_answer(
-        "prepared: sm90a_f16 version 1, n 40, k 256, l 1; must be made for the plan's sm90a_f16 "
-        "version 1, n 32, k 256, l 1",
+        "prepared: sm90a_f16 version 2, n 40, k 256, l 1; must be made for the plan's sm90a_f16 "
+        "version 2, n 32, k 256, l 1",
         other, on_gpu, buffers);
     const int here = cuda::current_gpu();
     prepared.impl()->gpu = here + 1;

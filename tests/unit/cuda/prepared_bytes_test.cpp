@@ -79,7 +79,7 @@ TEST(PreparedBytesOfGpus, AnotherFamilysAndTruncatedOnesAreRefusedByName) {
   };
   EXPECT_EQ(refusal(*blackwell, blackwell->bytes), "ok");
   EXPECT_EQ(refusal(*hopper, hopper->bytes),
-            "prepared: sm90a_f16 version 1, n 20, k 64, l 1; must be made for the plan's sm100a "
+            "prepared: sm90a_f16 version 2, n 20, k 64, l 1; must be made for the plan's sm100a "
             "version 1, n 20, k 64, l 1");
   EXPECT_EQ(refusal(*blackwell, 7167), "prepared: 7167 bytes; must be at least 7168");
 }
@@ -221,13 +221,18 @@ TEST_P(PreparedBytesOnGpu, WhatDoesNotFitIsRefused) {
   const std::string format = name_of(good.descriptor.format);
   const std::string here = std::to_string(cuda::current_gpu());
   PreparedView view = good;
-  view.descriptor.version = 2;
-  run_with(plan, on_gpu, view, "prepared: " + format + " version 2; this library knows version 1");
+  const int32_t version = good.descriptor.version;
+  const std::string its_version = " version " + std::to_string(version);
+  view.descriptor.version = version + 1;
+  run_with(plan, on_gpu, view,
+           "prepared: " + format + " version " + std::to_string(version + 1) +
+               "; this library knows" + its_version);
   view = good;
   view.descriptor.n = 32;
   run_with(plan, on_gpu, view,
-           "prepared: " + format + " version 1, n 32, k 256, l 1; must be made for the plan's " +
-               format + " version 1, n 48, k 256, l 1");
+           "prepared: " + format + its_version +
+               ", n 32, k 256, l 1; must be made for the plan's " + format + its_version +
+               ", n 48, k 256, l 1");
   view = good;
   view.descriptor.format = PreparedFormat::kCpuPanels;
   run_with(plan, on_gpu, view, "prepared: made on cpu; must be made on the plan's device, cuda");

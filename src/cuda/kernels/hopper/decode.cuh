@@ -23,15 +23,16 @@ inline constexpr float kWeightUnit = kBf16 ? 0x1p14f : 0x1p7f;
 // word * 2^kLeft, rounded down if kLeft < 0.
 template <int kLeft>
 DUALGEMM_DEVICE uint32_t shift(const Shifts& shifts, uint32_t word) {
-  static_assert(kLeft <= 4 || kLeft == 6 || kLeft == 8 || kLeft == 9 || kLeft == 12);
+  static_assert(kLeft <= 4 || (kLeft >= 6 && kLeft <= 8) || kLeft == 10 || kLeft == 12);
   if constexpr (kLeft <= 0) return word >> -kLeft;
   if constexpr (kLeft == 1) return word * shifts.by1;
   if constexpr (kLeft == 2) return word * shifts.by2;
   if constexpr (kLeft == 3) return word * shifts.by3;
   if constexpr (kLeft == 4) return word * shifts.by4;
   if constexpr (kLeft == 6) return word * shifts.by6;
+  if constexpr (kLeft == 7) return word * shifts.by7;
   if constexpr (kLeft == 8) return word * shifts.by8;
-  if constexpr (kLeft == 9) return word * shifts.by9;
+  if constexpr (kLeft == 10) return word * shifts.by10;
   if constexpr (kLeft == 12) return word * shifts.by12;
 }
 

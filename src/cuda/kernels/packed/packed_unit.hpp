@@ -28,30 +28,92 @@ struct PackedUnit {
 inline constexpr int kUnitBytes = sizeof(PackedUnit);
 static_assert(kUnitBytes == 576 && kUnitBytes % 16 == 0, "bulk copies move multiples of 16 bytes");
 
-// Where the bits s, e, e, m of code i and code i + 4 of a word go, in its low and in its high half.
-// fp16 wants them at 15, 11, 10, 9 and bf16 at 15, 8, 7, 6: pair 0 is there, pair 1 three bits
-// below; no further pair can be a shifted copy without overlapping these two, so that the others'
-// signs and rests are shifted apart. Decoding takes six logic operations for a word's four pairs,
-// a word of a checkpoint takes nine.
-struct PlaceOfPair {
-  int sign, rest;  // lowest bit; the rest is e, e, m
+// Where decoding wants the bits s, e, e, m of two codes, one in each half of a word: fp16 at 15, 11,
+// 10, 9, bf16 at 15, 8, 7, 6.
+template <bool kBf16>
+inline constexpr uint32_t kPairBits = kBf16 ? 0x81C081C0u : 0x8E008E00u;
+
+// A word shifted, to the right if left < 0, or rotated.
+struct MovedWord {
+  int left;
+  bool rotates = false;
+};
+DUALGEMM_HOST_DEVICE constexpr uint32_t move_word(MovedWord by, uint32_t word) {
+  if (by.rotates) return word << by.left | word >> (32 - by.left);
+  return by.left < 0 ? word >> -by.left : word << by.left;
+}
+
+// Codes i and i + 4 of a packed word, in its low and in its high half: the bits kPairBits of one
+// moved word, or of two, added modulo 2 (^).
+//
+// LOP3 adds two words and selects bits at once, so a word's four pairs take four of these and as
+// many moves as reach all of its bits. One pair is in its place. Three moves are too few, as no four
+// translates of {15, 8, 7, 6} or {15, 11, 10, 9} fill 16 places; with four there are solutions:
+// eight operations, where a word of a checkpoint takes 11 (fp16) or 15. These have the most moves to
+// the left, which kernels may do as products on another pipe; of bf16's, one with which no kernel
+// spills registers. All were tried.
+struct PairOfWord {
+  MovedWord first;
+  MovedWord second;  // with those of the first
+  bool has_second;
 };
 template <bool kBf16>
-DUALGEMM_HOST_DEVICE constexpr PlaceOfPair place_of_pair(int pair) {
-  constexpr PlaceOfPair kF16[4] = {{15, 9}, {12, 6}, {14, 3}, {13, 0}};
-  constexpr PlaceOfPair kBF16[4] = {{15, 6}, {12, 3}, {14, 0}, {13, 9}};
+DUALGEMM_HOST_DEVICE constexpr PairOfWord pair_of_word(int pair) {
+  constexpr PairOfWord kF16[4] = {
+      {{0}, {0}, false}, {{3}, {0}, false}, {{7}, {10}, true}, {{7}, {12, true}, true}};
+  constexpr PairOfWord kBF16[4] = {
+      {{0}, {0}, false}, {{4}, {0}, false}, {{6}, {-2}, true}, {{6}, {10, true}, true}};
   return kBf16 ? kBF16[pair] : kF16[pair];
 }
 
-// Eight codes, nibble i code i, with their bits in those places.
+// The eight codes of a packed word, nibble i code i.
+template <bool kBf16>
+DUALGEMM_HOST_DEVICE constexpr uint32_t unpack_word(uint32_t packed) {
+  constexpr int kRest = kBf16 ? 6 : 9;  // lowest bit of e, e, m
+  uint32_t word = 0;
+  for (int code = 0; code < 8; ++code) {
+    const PairOfWord pair = pair_of_word<kBf16>(code % 4);
+    uint32_t half = move_word(pair.first, packed);
+    if (pair.has_second) half ^= move_word(pair.second, packed);
+    half >>= code / 4 * 16;
+    word |= ((half >> 15 & 1) << 3 | (half >> kRest & 7)) << (4 * code);
+  }
+  return word;
+}
+
+// The inverse. unpack_word() is linear in bits: of_bit[i] is what has bit i alone.
+struct PackTable {
+  uint32_t of_bit[32];
+};
+template <bool kBf16>
+DUALGEMM_HOST_DEVICE constexpr PackTable make_pack_table() {
+  uint32_t unpacked[32] = {};
+  PackTable packed = {};
+  for (int i = 0; i < 32; ++i) {
+    packed.of_bit[i] = 1u << i;
+    unpacked[i] = unpack_word<kBf16>(packed.of_bit[i]);
+  }
+  for (int bit = 0; bit < 32; ++bit) {  // Gauss and Jordan
+    int pivot = bit;
+    while ((unpacked[pivot] >> bit & 1) == 0) ++pivot;  // there is one: it compiles
+    for (int i = 0; i < 32; ++i) {
+      if (i == pivot || (unpacked[i] >> bit & 1) == 0) continue;
+      unpacked[i] ^= unpacked[pivot], packed.of_bit[i] ^= packed.of_bit[pivot];
+    }
+    const uint32_t word = unpacked[bit], its_packed = packed.of_bit[bit];
+    unpacked[bit] = unpacked[pivot], packed.of_bit[bit] = packed.of_bit[pivot];
+    unpacked[pivot] = word, packed.of_bit[pivot] = its_packed;
+  }
+  return packed;
+}
+
+// Eight codes, nibble i code i, as a packed word.
 template <bool kBf16>
 DUALGEMM_HOST_DEVICE constexpr uint32_t pack_word(uint32_t word) {
+  constexpr PackTable kTable = make_pack_table<kBf16>();
   uint32_t packed = 0;
-  for (int code = 0; code < 8; ++code) {
-    const uint32_t bits = word >> (4 * code) & 0xF;
-    const PlaceOfPair place = place_of_pair<kBf16>(code % 4);
-    packed |= (bits >> 3 << place.sign | (bits & 7) << place.rest) << (code / 4 * 16);
-  }
+  for (int bit = 0; bit < 32; ++bit)
+    if (word >> bit & 1) packed ^= kTable.of_bit[bit];
   return packed;
 }
 

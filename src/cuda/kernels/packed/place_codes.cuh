@@ -35,13 +35,18 @@ DUALGEMM_DEVICE void place_word(const Shifts& shifts, uint32_t word, uint32_t (&
 }
 
 // The same of a word of prepared weights.
+template <MovedWord kBy, class Shifts>
+DUALGEMM_DEVICE uint32_t move(const Shifts& shifts, uint32_t word) {
+  if constexpr (kBy.rotates) return __funnelshift_l(word, word, kBy.left);
+  return shift<kBy.left>(shifts, word);
+}
+
 template <bool kBf16, int kPair, class Shifts>
 DUALGEMM_DEVICE uint32_t place_packed_pair(const Shifts& shifts, uint32_t word) {
-  constexpr PlaceOfPair kTo = place_of_pair<kBf16>(0), kFrom = place_of_pair<kBf16>(kPair);
-  constexpr uint32_t kSign = 0x00010001u << kTo.sign, kRest = 0x00070007u << kTo.rest;
-  constexpr int kSignLeft = kTo.sign - kFrom.sign, kRestLeft = kTo.rest - kFrom.rest;
-  if constexpr (kSignLeft == kRestLeft) return shift<kSignLeft>(shifts, word) & (kSign | kRest);
-  return (shift<kRestLeft>(shifts, word) & kRest) | (shift<kSignLeft>(shifts, word) & kSign);
+  constexpr PairOfWord kFrom = pair_of_word<kBf16>(kPair);
+  uint32_t moved = move<kFrom.first>(shifts, word);
+  if constexpr (kFrom.has_second) moved ^= move<kFrom.second>(shifts, word);
+  return moved & kPairBits<kBf16>;
 }
 
 template <bool kBf16, class Shifts>

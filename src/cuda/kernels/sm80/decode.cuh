@@ -43,23 +43,6 @@ DUALGEMM_DEVICE uint32_t expand_scales(uint32_t scales) {
   }
 }
 
-// Both scales of a lane's two rows, each in both halves of its word. Each takes the lowest byte of
-// a register.
-template <bool kBf16>
-DUALGEMM_DEVICE void expand_two_scales(uint32_t first, uint32_t second, uint32_t& first_pair,
-                                       uint32_t& second_pair) {
-  const uint32_t both = expand_scales<kBf16>(__byte_perm(first, second, 0x0400));
-  first_pair = __byte_perm(both, 0, 0x1010);
-  second_pair = __byte_perm(both, 0, 0x3232);
-}
-// The same of the two lowest bytes of a register.
-template <bool kBf16>
-DUALGEMM_DEVICE void expand_two_scales(uint32_t two, uint32_t& first_pair, uint32_t& second_pair) {
-  const uint32_t both = expand_scales<kBf16>(__byte_perm(two, 0, 0x4140));
-  first_pair = __byte_perm(both, 0, 0x1010);
-  second_pair = __byte_perm(both, 0, 0x3232);
-}
-
 template <bool kBf16>
 DUALGEMM_DEVICE uint32_t multiply_pair(uint32_t codes, uint32_t scale) {
   return kBf16 ? ptx::product_bf16x2(codes, scale) : ptx::mul_rn_f16x2(codes, scale);

@@ -2,8 +2,8 @@
 // to registers.
 //
 // Lane 4r + q needs the 16-block q of row r of each unit's two halves: 8 rows of Gate and the same
-// of Up, or rows r and r + 8 of one matrix. In a stage stand 512 bytes of codes a unit and
-// then 64 of scales a unit: of prepared weights [lane][half], else [half][lane].
+// of Up, or rows r and r + 8 of one matrix. Of prepared weights a stage has PackedUnits as they
+// are, [lane][half]; else 512 bytes of codes a unit and then 64 of scales a unit, [half][lane].
 #pragma once
 
 #include <cstdint>
@@ -106,13 +106,11 @@ class WeightRing {
                              uint32_t first)
       : first_(first) {
     if constexpr (kCfg.prepared) {
-      const uint32_t lane = threadIdx.x % 32;
       // Where tiles are wider than what prepared weights are filled up to, warps beyond the last
       // column have its units: what they multiply is no column of D.
       const uint32_t last = (params.n - 1) / kMmaRows * kMmaRows;
       const uint32_t col = fills_tiles(kCfg) ? place.col : min(place.col, last);
-      codes_ = params.packed.unit(place.batch, chunk, col / kUnitCols) + lane * 16;
-      scales_ahead_ = lane / 4 * kUnitBytes + kCodeBytes + lane % 4 * 16 - lane * 16;
+      from_ = params.packed.unit(place.batch, chunk, col / kUnitCols) + threadIdx.x % 32 * 16;
     }
   }
 
@@ -133,20 +131,20 @@ class WeightRing {
   }
 
  private:
+  // The warp's units lie one behind the other, codes and scales, in a stage as in memory.
   DUALGEMM_DEVICE void copy_packed(const Params& params, uint32_t offset) {
+    constexpr uint32_t kBytes = kUnits * kUnitBytes, kAtOnce = 32 * 16, kRest = kBytes % kAtOnce;
+    static_assert(weights_bytes_of(kCfg) == kBytes && kRest > 0);
     const uint32_t lane = threadIdx.x % 32, to = first_ + offset + lane * 16;
 #pragma unroll
-    for (int unit = 0; unit < kUnits; ++unit)
-      ptx::cp_async_16(to + unit * kCodeBytes, codes_ + unit * kUnitBytes);
-    ptx::cp_async_16_if(lane < kUnits * 4, to + kUnits * kCodeBytes, codes_ + scales_ahead_);
-    codes_ += params.packed.chunk_bytes;
+    for (uint32_t at = 0; at + kAtOnce <= kBytes; at += kAtOnce)
+      ptx::cp_async_16(to + at, from_ + at);
+    ptx::cp_async_16_if(lane < kRest / 16, to + kBytes - kRest, from_ + kBytes - kRest);
+    from_ += params.packed.chunk_bytes;
   }
 
   uint32_t first_;
-  // Where weights are prepared: what this lane copies next of the first unit, and how far behind it
-  // the scales begin that it copies, if there are so many.
-  const uint8_t* codes_;
-  uint32_t scales_ahead_;
+  const uint8_t* from_;  // where weights are prepared: what this lane copies next
 };
 
 // Eight neighbours along k of a lane's two rows of a unit: mma's a of two steps.
@@ -154,28 +152,38 @@ struct Decoded {
   uint32_t low[4], high[4];
 };
 
-// Word `word` of a unit of a stage.
+// A lane's two scales of a unit of a stage, one for each half, as expand_scales() makes them.
 template <Config kCfg>
-DUALGEMM_DEVICE Decoded decode(const uint8_t* stage, int unit, int word) {
+DUALGEMM_DEVICE uint32_t load_scales(const uint8_t* stage, int unit) {
   constexpr bool kBf16 = kCfg.a_type == AType::kBF16;
   const uint32_t lane = threadIdx.x % 32;
-  const uint8_t* const codes = stage + unit * kCodeBytes;
-  const uint8_t* const scales = stage + loop_units_of(kCfg) * kCodeBytes + unit * kScaleBytes;
-  uint32_t low, high, low_scale, high_scale;
   if constexpr (kCfg.prepared) {
-    const uint4 all = reinterpret_cast<const uint4*>(codes)[lane];
-    low = word == 0 ? all.x : all.y, high = word == 0 ? all.z : all.w;
-    expand_two_scales<kBf16>(reinterpret_cast<const uint16_t*>(scales)[lane], low_scale,
-                             high_scale);
+    const uint8_t* const scales = stage + unit * kUnitBytes + kCodeBytes;
+    const uint32_t two = reinterpret_cast<const uint16_t*>(scales)[lane];
+    return expand_scales<kBf16>(__byte_perm(two, 0, 0x4140));
   } else {
-    const uint2 lows = reinterpret_cast<const uint2*>(codes)[lane];
-    const uint2 highs = reinterpret_cast<const uint2*>(codes)[32 + lane];
+    const uint8_t* const scales = stage + loop_units_of(kCfg) * kCodeBytes + unit * kScaleBytes;
+    return expand_scales<kBf16>(__byte_perm(scales[lane], scales[32 + lane], 0x0400));
+  }
+}
+
+// Word `word` of a unit of a stage.
+template <Config kCfg>
+DUALGEMM_DEVICE Decoded decode(const uint8_t* stage, int unit, int word, uint32_t scales) {
+  constexpr bool kBf16 = kCfg.a_type == AType::kBF16;
+  const uint32_t lane = threadIdx.x % 32;
+  uint32_t low, high;
+  if constexpr (kCfg.prepared) {
+    const uint4 all = reinterpret_cast<const uint4*>(stage + unit * kUnitBytes)[lane];
+    low = word == 0 ? all.x : all.y, high = word == 0 ? all.z : all.w;
+  } else {
+    const auto* const codes = reinterpret_cast<const uint2*>(stage + unit * kCodeBytes);
+    const uint2 lows = codes[lane], highs = codes[32 + lane];
     low = word == 0 ? lows.x : lows.y, high = word == 0 ? highs.x : highs.y;
-    expand_two_scales<kBf16>(scales[lane], scales[32 + lane], low_scale, high_scale);
   }
   Decoded decoded;
-  decode_word<kBf16, kCfg.prepared>(low, low_scale, decoded.low);
-  decode_word<kBf16, kCfg.prepared>(high, high_scale, decoded.high);
+  decode_word<kBf16, kCfg.prepared>(low, __byte_perm(scales, 0, 0x1010), decoded.low);
+  decode_word<kBf16, kCfg.prepared>(high, __byte_perm(scales, 0, 0x3232), decoded.high);
   return decoded;
 }
 

@@ -26,11 +26,14 @@ DUALGEMM_DEVICE void multiply_chunk(const Params& params, const Place& place,
 #pragma unroll
   for (int group = 0; group < kCfg.groups; ++group) eights[group] = rows.take(group, 0);
   rows.load(params, place, next_chunk, 0);
-  Decoded next = decode<kCfg>(weights, 0, 0);
+  Decoded next = decode<kCfg>(weights, 0, 0, load_scales<kCfg>(weights, 0));
 #pragma unroll
   for (int turn = 0; turn < kTurns; ++turn) {
     const Decoded now = next;
-    if (turn + 1 < kTurns) next = decode<kCfg>(weights, (turn + 1) % kUnits, (turn + 1) / kUnits);
+    if (turn + 1 < kTurns) {
+      const int unit = (turn + 1) % kUnits, word = (turn + 1) / kUnits;
+      next = decode<kCfg>(weights, unit, word, load_scales<kCfg>(weights, unit));
+    }
 #pragma unroll
     for (int step = 0; step < 2; ++step) {
 #pragma unroll

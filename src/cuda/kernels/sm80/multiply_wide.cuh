@@ -78,6 +78,8 @@ DUALGEMM_DEVICE void multiply_wide(const Params& params, const Place& place,
   constexpr int kUnits = 2, kAtOnce = at_once_of(kCfg), kParts = kCfg.groups / kAtOnce;
   static_assert(kCfg.groups % kAtOnce == 0);
   static_assert(is_wide(kCfg) && loop_units_of(kCfg) == kUnits && kUnits % kParts == 0);
+  // Of weights as they lie 128 rows leave no register for scales: 72 bytes were spilled.
+  constexpr bool kKeepsScales = kCfg.prepared;
   static_assert(kRowStages == 4 && stages_of(kCfg) == kChunksAhead + 1);
   constexpr uint32_t kRows = rows_bytes_of(kCfg), kWeights = weights_bytes_of(kCfg);
   const uint32_t first_rows = first_rows_of(stages);
@@ -112,9 +114,13 @@ DUALGEMM_DEVICE void multiply_wide(const Params& params, const Place& place,
   uint4 eights[kAtOnce];
 #pragma unroll
   for (int group = 0; group < kAtOnce; ++group) eights[group] = rows.take(group, 0);
+  uint32_t scales[kUnits];
   Decoded next[kUnits];
 #pragma unroll
-  for (int unit = 0; unit < kUnits; ++unit) next[unit] = decode<kCfg>(ring.stage(0), unit, 0);
+  for (int unit = 0; unit < kUnits; ++unit) {
+    scales[unit] = load_scales<kCfg>(ring.stage(0), unit);
+    next[unit] = decode<kCfg>(ring.stage(0), unit, 0, scales[unit]);
+  }
   uint32_t stage = 0, slot = 0;
 #pragma unroll 1
   for (uint32_t chunk = begin; chunk < end; ++chunk) {
@@ -138,7 +144,9 @@ DUALGEMM_DEVICE void multiply_wide(const Params& params, const Place& place,
 #pragma unroll
         for (int i = 0; i < kUnits / kParts; ++i) {
           const int unit = part * kUnits / kParts + i;
-          next[unit] = decode<kCfg>(ring.stage(word == 0 ? slot : next_slot), unit, 1 - word);
+          const uint8_t* const from = ring.stage(word == 0 ? slot : next_slot);
+          if (word == 1 || !kKeepsScales) scales[unit] = load_scales<kCfg>(from, unit);
+          next[unit] = decode<kCfg>(from, unit, 1 - word, scales[unit]);
         }
         if (word == 1 && part_is_last) {
           read.wait<kParts == 1>();  // for the phase of the chunk before this one

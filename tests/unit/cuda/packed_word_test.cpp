@@ -1,0 +1,61 @@
+// Words of prepared weights: every code comes out where decoding wants it.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "cuda/kernels/packed/packed_unit.hpp"
+
+namespace dualgemm::cuda {
+namespace {
+
+// Codes i and i + 4 as decoding places them, by the operations that it has.
+template <bool kBf16>
+uint32_t placed(int pair, uint32_t packed) {
+  const PairOfWord from = pair_of_word<kBf16>(pair);
+  uint32_t word = move_word(from.first, packed);
+  if (from.has_second) word ^= move_word(from.second, packed);
+  return word & kPairBits<kBf16>;
+}
+
+// Code `code` at the sign and at the two lowest bits of the exponent and the highest one of the
+// mantissa of a half.
+template <bool kBf16>
+uint32_t half_of(uint32_t code) {
+  return (code >> 3 << 15) | (code & 7) << (kBf16 ? 6 : 9);
+}
+
+template <bool kBf16>
+void expect_places(uint32_t word) {
+  const uint32_t packed = pack_word<kBf16>(word);
+  ASSERT_EQ(unpack_word<kBf16>(packed), word);
+  for (int pair = 0; pair < 4; ++pair) {
+    const uint32_t low = word >> (4 * pair) & 15, high = word >> (4 * pair + 16) & 15;
+    ASSERT_EQ(placed<kBf16>(pair, packed), half_of<kBf16>(low) | half_of<kBf16>(high) << 16)
+        << std::hex << word;
+  }
+}
+
+TEST(PackedWords, EveryPairOfCodesInEveryPairOfPlaces) {
+  for (int one = 0; one < 8; ++one) {
+    for (int other = 0; other < 8; ++other) {
+      for (uint32_t codes = 0; codes < 256; ++codes) {
+        for (const uint32_t rest : {0u, ~0u}) {
+          const uint32_t hole = ~(15u << (4 * one) | 15u << (4 * other));
+          const uint32_t word =
+              (rest & hole) | (codes & 15) << (4 * one) | (codes >> 4) << (4 * other);
+          expect_places<false>(word);
+          expect_places<true>(word);
+        }
+      }
+    }
+  }
+}
+
+// Padding is zero in codes, and so in bytes.
+TEST(PackedWords, ZeroIsZero) {
+  EXPECT_EQ(pack_word<false>(0), 0u);
+  EXPECT_EQ(pack_word<true>(0), 0u);
+}
+
+}  // namespace
+}  // namespace dualgemm::cuda
