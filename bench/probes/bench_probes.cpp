@@ -20,6 +20,7 @@ constexpr Probe kProbes[] = {
     {"clocks", "How fast are the clocks, and how fine the timers?", probe_clocks},
     {"first_bytes", "How soon is the first stage there?", probe_first_bytes},
     {"copy_rates", "What do memory and L2 deliver by TMA?", probe_copy_rates},
+    {"mma_issue", "What does a scheduler issue beside an mma.sync?", probe_mma_issue},
     {"tensor_pipe", "What does a stage of block-scaled MMAs take, and what its scales?",
      probe_tensor_pipe},
 };

@@ -88,4 +88,13 @@ struct TensorPipeParams {
 inline constexpr int kPipeColumns[] = {64, 80, 96, 112, 128};
 cuda::KernelLaunch tensor_pipe_launch(const TensorPipeParams& params, int columns);
 
+// One CTA whose warps each do `rounds` times kMmasOfRound mma.sync.m16n8k16, with `others` (0, 2 or
+// 4) byte permutations behind each.
+struct MmaIssueParams {
+  uint32_t rounds, selector;
+  uint64_t* clocks;  // [1]: of the first warp
+};
+inline constexpr int kMmasOfRound = 64;
+cuda::KernelLaunch mma_issue_launch(const MmaIssueParams& params, int others, uint32_t warps);
+
 }  // namespace dualgemm::bench
