@@ -1,5 +1,5 @@
-// Clocks of an mma.sync with other instructions beside it: whether a scheduler issues them while the
-// tensor cores are busy. On an H200 it does not (docs/lab/sm80.md).
+// Clocks of an mma.sync with other instructions beside it: whether a scheduler issues them while
+// the tensor cores are busy. On an H200 it does not (docs/lab/sm80.md).
 #include <fmt/format.h>
 
 #include "bench/probes/kernels.hpp"

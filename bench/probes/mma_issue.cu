@@ -6,8 +6,8 @@ namespace {
 
 constexpr int kSums = 16, kLanes = 8;
 
-// Sixteen MMAs, each with a sum of its own, and behind each kOthers byte permutations: nothing waits
-// for a result.
+// Sixteen MMAs, each with a sum of its own, and behind each kOthers byte permutations: nothing
+// waits for a result.
 template <int kOthers>
 DUALGEMM_DEVICE void sixteen(float (&sums)[kSums][4], const uint32_t (&a)[4],
                              const uint32_t (&b)[2], uint32_t (&others)[kLanes],

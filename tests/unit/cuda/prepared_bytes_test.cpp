@@ -32,11 +32,12 @@ Expected<PreparedDescriptor> descriptor_for(const Problem& problem, StrategyId i
 
 TEST(PreparedBytesOfGpus, DescriptorsFollowFromThePlan) {
   Problem p{.m = 3, .n = 20, .k = 64, .l = 3};  // gemms: n is padded to 32
-  const auto expect = [&](StrategyId id, PreparedFormat format, int64_t expert_bytes) {
+  const auto expect = [&](StrategyId id, PreparedFormat format, int64_t expert_bytes,
+                          int32_t version = 1) {
     const auto found = descriptor_for(p, id);
     ASSERT_TRUE(found.ok()) << found.status().message();
     const PreparedDescriptor wanted{.format = format,
-                                    .version = 1,
+                                    .version = version,
                                     .n = 20,
                                     .k = 64,
                                     .l = 3,
@@ -53,8 +54,8 @@ TEST(PreparedBytesOfGpus, DescriptorsFollowFromThePlan) {
     for (const StrategyId id : {StrategyId::kCached, StrategyId::kGraph, StrategyId::kStreams})
       expect(id, bf16 ? PreparedFormat::kGpuBF16 : PreparedFormat::kGpuF16, halves);
     expect(StrategyId::kFp8, PreparedFormat::kGpuE4M3, e4m3);
-    expect(StrategyId::kFused, bf16 ? PreparedFormat::kSm90aBF16 : PreparedFormat::kSm90aF16,
-           units);
+    expect(StrategyId::kFused, bf16 ? PreparedFormat::kSm90aBF16 : PreparedFormat::kSm90aF16, units,
+           2);
   }
   p = {.m = 3, .n = 20, .k = 64};
   EXPECT_EQ(descriptor_for(p, StrategyId::kCached, 100)->format, PreparedFormat::kGpuNvfp4);

@@ -28,8 +28,8 @@ struct PackedUnit {
 inline constexpr int kUnitBytes = sizeof(PackedUnit);
 static_assert(kUnitBytes == 576 && kUnitBytes % 16 == 0, "bulk copies move multiples of 16 bytes");
 
-// Where decoding wants the bits s, e, e, m of two codes, one in each half of a word: fp16 at 15, 11,
-// 10, 9, bf16 at 15, 8, 7, 6.
+// Where decoding wants the bits s, e, e, m of two codes, one in each half of a word: fp16 at 15,
+// 11, 10, 9, bf16 at 15, 8, 7, 6.
 template <bool kBf16>
 inline constexpr uint32_t kPairBits = kBf16 ? 0x81C081C0u : 0x8E008E00u;
 
@@ -47,11 +47,11 @@ DUALGEMM_HOST_DEVICE constexpr uint32_t move_word(MovedWord by, uint32_t word) {
 // moved word, or of two, added modulo 2 (^).
 //
 // LOP3 adds two words and selects bits at once, so a word's four pairs take four of these and as
-// many moves as reach all of its bits. One pair is in its place. Three moves are too few, as no four
-// translates of {15, 8, 7, 6} or {15, 11, 10, 9} fill 16 places; with four there are solutions:
-// eight operations, where a word of a checkpoint takes 11 (fp16) or 15. These have the most moves to
-// the left, which kernels may do as products on another pipe; of bf16's, one with which no kernel
-// spills registers. All were tried.
+// many moves as reach all of its bits. One pair is in its place. Three moves are too few, as no
+// four translates of {15, 8, 7, 6} or {15, 11, 10, 9} fill 16 places; with four there are
+// solutions: eight operations, where a word of a checkpoint takes 11 (fp16) or 15. These have the
+// most moves to the left, which kernels may do as products on another pipe; of bf16's, one with
+// which no kernel spills registers. All were tried.
 struct PairOfWord {
   MovedWord first;
   MovedWord second;  // with those of the first

@@ -44,8 +44,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   if (tile >= params.tiles) return;
   const Place place = place_of(params, finish.shape, tile, warp_of_tile * 32 + lane);
   const uint32_t pair = item / finish.shape.groups, group = item - pair * finish.shape.groups;
-  // The tile's parts: equal ones, or what CTAs have of it in their shares. Of the first of those
-  // CTAs the tile may be the second that its share reaches into.
+  // The tile's parts: equal ones, or what CTAs have of it in their shares. The first of those CTAs
+  // may have begun its share in the tile before.
   const uint32_t chunks = chunks_of_tile(params), begin = shared_tile * chunks;
   uint32_t first = 0, end = params.splits;
   if (shares.ctas != 0) {

@@ -2,7 +2,7 @@
 // to registers.
 //
 // Lane 4r + q needs the 16-block q of row r of each unit's two halves: 8 rows of Gate and the same
-// of Up, or rows r and r + 8 of one matrix. Of prepared weights a stage has PackedUnits as they
+// of Up, or rows r and r + 8 of one matrix. A stage of prepared weights has PackedUnits as they
 // are, [lane][half]; else 512 bytes of codes a unit and then 64 of scales a unit, [half][lane].
 #pragma once
 

@@ -78,7 +78,7 @@ DUALGEMM_DEVICE void multiply_wide(const Params& params, const Place& place,
   constexpr int kUnits = 2, kAtOnce = at_once_of(kCfg), kParts = kCfg.groups / kAtOnce;
   static_assert(kCfg.groups % kAtOnce == 0);
   static_assert(is_wide(kCfg) && loop_units_of(kCfg) == kUnits && kUnits % kParts == 0);
-  // Of weights as they lie 128 rows leave no register for scales: 72 bytes were spilled.
+  // With weights as they lie 128 rows leave no register for scales: 72 bytes were spilled.
   constexpr bool kKeepsScales = kCfg.prepared;
   static_assert(kRowStages == 4 && stages_of(kCfg) == kChunksAhead + 1);
   constexpr uint32_t kRows = rows_bytes_of(kCfg), kWeights = weights_bytes_of(kCfg);
