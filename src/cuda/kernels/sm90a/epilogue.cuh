@@ -220,50 +220,55 @@ DUALGEMM_DEVICE uint32_t amax_of_row(const float (&x)[kWarpCols]) {
   return amax;
 }
 
-DUALGEMM_DEVICE void load_row(const float* from, float (&x)[kWarpCols]) {
+// The 8 x 8 numbers x[row][lane / 4] of the lanes that have the same lane % 4: then lane r of them
+// has x[r] of all columns.
+DUALGEMM_DEVICE void gather_row(float (&x)[kWarpCols]) {
+  const uint32_t column = column_of_lane();
 #pragma unroll
-  for (int i = 0; i < kWarpCols; i += 4) {
-    const float4 four = reinterpret_cast<const float4*>(from)[i / 4];
-    x[i] = four.x, x[i + 1] = four.y, x[i + 2] = four.z, x[i + 3] = four.w;
+  for (int step = 1; step < kWarpCols; step *= 2) {
+    const bool odd = (column & step) != 0;
+#pragma unroll
+    for (int i = 0; i < kWarpCols; ++i) {
+      if ((i & step) != 0) continue;
+      const float other = __shfl_xor_sync(0xFFFFFFFFu, odd ? x[i] : x[i + step], 4 * step);
+      x[i] = odd ? other : x[i], x[i + step] = odd ? x[i + step] : other;
+    }
   }
 }
 
-// To D as NVFP4. Both warps of a block leave their outputs in their scratch, some rows at a time;
-// then a lane has a row: it finds the block's scale with the other warp's columns, and encodes its
-// own. What follows from the thread's number is found anew each time: kept over the loop along k it
+// To D as NVFP4. Lanes exchange outputs until each has a row of the warp's 8 columns, the warps of
+// a block tell each other their rows' largest magnitudes through slot `slot` (0, 1) of their
+// scratch, and each encodes its columns. The next chunk takes the other slot: one barrier a chunk.
+// What follows from the thread's number is found anew each time: kept over the loop along k it
 // makes t64 spill.
 template <Config kCfg>
 DUALGEMM_DEVICE void store_codes_and_scales(const Params& params, const WarpPlace& place,
                                             const OutputRows& rows, const Columns& columns,
-                                            uint32_t group, float* scratches,
+                                            uint32_t group, uint32_t slot, float* scratches,
                                             const Outputs<kCfg>& outputs) {
   using B = Budget<kCfg>;
-  constexpr int kRows = B::kChunk < 16 ? B::kChunk : 16, kCount = kRows / 4;
-  static_assert(kRows * kWarpCols <= B::kScratchFloats);
+  constexpr int kCount = Outputs<kCfg>::kCount;
+  static_assert(2 * 32 <= B::kScratchFloats && kCount <= kWarpCols);
   const uint32_t thread = ptx::thread_index_anew();
   const uint32_t warp = thread / 32 % 4, half = warp % 2, lane = thread % 32;
   const uint32_t block = block_of(params, columns, place.col - half * kWarpCols);
-  float* const own = scratches + warp * B::kScratchFloats;
-  const float* const others = scratches + (warp ^ 1) * B::kScratchFloats;
+  float x[kWarpCols];
 #pragma unroll
-  for (int first = 0; first < B::kChunk; first += kRows) {
-    __syncwarp();  // the scratch is read
-#pragma unroll
-    for (int i = 0; i < kCount; ++i)
-      own[(i / 2 * 8 + lane % 4 * 2 + i % 2) * kWarpCols + lane / 4] = outputs.gate[first / 4 + i];
-    sync_pair(group, warp / 2);
-    const uint32_t row = place.row + first + lane;
-    if (lane < kRows && row < rows.end && block < params.nvfp4.blocks) {
-      float x[kWarpCols];
-      load_row(others + lane * kWarpCols, x);
-      const uint32_t others_amax = amax_of_row(x);
-      load_row(own + lane * kWarpCols, x);
-      const BlockEncoder encoder =
-          encoder_of(max(others_amax, amax_of_row(x)), params.nvfp4.quantize);
-      store_codes(params, rows.batch, row, block, half, encode_row(encoder, x));
-      if (half == 0) store_scale(params, rows.batch, row + rows.scale_shift, block, encoder.scale);
-    }
-    sync_pair(group, warp / 2);  // both scratches are read
+  for (int i = 0; i < kWarpCols; ++i) x[i] = i < kCount ? outputs.gate[i] : 0.0f;
+  gather_row(x);
+  auto* const amaxes = reinterpret_cast<uint32_t*>(scratches) + slot * 32 + lane;
+  uint32_t amax = amax_of_row(x);
+  amaxes[warp * B::kScratchFloats] = amax;
+  __syncwarp();
+  sync_pair(group, warp / 2);
+  amax = max(amax, amaxes[(warp ^ 1) * B::kScratchFloats]);
+  const uint32_t i = lane / 4, row = place.row + row_of(static_cast<int>(i), thread);
+  if (i < kCount && row < rows.end && block < params.nvfp4.blocks) {
+    const BlockEncoder encoder = encoder_of(amax, params.nvfp4.quantize);
+    const uint32_t codes =
+        encoder.rare ? encode_row<true>(encoder, x) : encode_row<false>(encoder, x);
+    store_codes(params, rows.batch, row, block, half, codes);
+    if (half == 0) store_scale(params, rows.batch, row + rows.scale_shift, block, encoder.scale);
   }
   if (half == 0) clear_scales_below(params, rows, place.row, B::kChunk, block);
 }
@@ -276,11 +281,17 @@ DUALGEMM_DEVICE OutputRows output_rows(const Params& params, uint32_t tile, uint
   return rows_of_batch(params, batch);
 }
 
-// The outputs of one product: as columns_of() has them.
+// Behind the last chunk of a tile: the slots have been read.
+DUALGEMM_DEVICE void end_stores(const Params& params, uint32_t group) {
+  __syncwarp();
+  if (params.output == OutputType::kE2M1) sync_pair(group, ptx::thread_index_anew() / 32 % 4 / 2);
+}
+
+// The outputs of one product: as columns_of() has them. The caller's number `step` of a tile.
 template <Config kCfg>
 DUALGEMM_DEVICE void store_product(const Params& params, SharedStorage<kCfg>& smem,
                                    const WarpPlace& place, uint32_t tile, uint32_t group,
-                                   int product, Outputs<kCfg>& outputs) {
+                                   uint32_t step, int product, Outputs<kCfg>& outputs) {
   const Columns columns =
       Budget<kCfg>::kSideBySide ? columns_of(params, product) : Columns{0, params.n};
   auto* const rows = reinterpret_cast<uint4*>(
@@ -292,7 +303,7 @@ DUALGEMM_DEVICE void store_product(const Params& params, SharedStorage<kCfg>& sm
   __syncwarp();
   if (params.output == OutputType::kE2M1) {
     store_codes_and_scales<kCfg>(params, place, output_rows<kCfg>(params, tile, place.batch),
-                                 columns, group, smem.scratch[group], outputs);
+                                 columns, group, step % 2, smem.scratch[group], outputs);
   } else if (params.output == OutputType::kF16) {
     store_halves<kCfg, OutputType::kF16>(params, place, columns, rows, outputs);
   } else if (params.output == OutputType::kBF16) {
@@ -328,9 +339,9 @@ DUALGEMM_DEVICE void finish_sequential(const Params& params, SharedStorage<kCfg>
     scale<kCfg>(params, alphas_of(params, tile.batch), place,
                 place.col + thread % 32 / 4 + columns.shift, columns.end + columns.shift, outputs);
     activate_all_silu_first(params.act, outputs.gate, outputs.up);
-    store_product<kCfg>(params, smem, place, segment.tile, group, half, outputs);
+    store_product<kCfg>(params, smem, place, segment.tile, group, step, half, outputs);
   }
-  __syncwarp();  // the scratch is read
+  end_stores(params, group);
 }
 
 // By all consumers, each with its accumulators.
@@ -373,9 +384,9 @@ DUALGEMM_DEVICE void finish_segment(const Params& params, SharedStorage<kCfg>& s
     if (kCfg.grouped && place.row >= place.rows_end) break;
     Outputs<kCfg> outputs = take_chunk<kCfg>(row / B::kChunk, acc);
     scale_and_activate<kCfg>(params, alphas_of(params, tile.batch), place, product, outputs);
-    store_product<kCfg>(params, smem, place, segment.tile, group, product, outputs);
+    store_product<kCfg>(params, smem, place, segment.tile, group, step, product, outputs);
   }
-  __syncwarp();  // the scratch is read
+  end_stores(params, group);
 }
 
 }  // namespace dualgemm::cuda::sm90a
