@@ -65,7 +65,9 @@ TEST_F(PreparedRefusal, AnotherDescriptor) {
             "prepared: cpu_panels version 1, n 20, k 64, l 1" + rule);
   EXPECT_EQ(answer([](PreparedView& v) { v.descriptor.format = PreparedFormat::kCpuFp8; }),
             "prepared: cpu_fp8 version 1, n 20, k 64, l 2" + rule);
-  EXPECT_EQ(answer([](PreparedView& v) { v.descriptor.format = PreparedFormat::kSm90aF16; }),
+  EXPECT_EQ(answer([](PreparedView& v) {
+              v.descriptor.format = PreparedFormat::kSm90aF16, v.descriptor.version = 2;
+            }),
             "prepared: made on cuda; must be made on the plan's device, cpu");
   EXPECT_EQ(answer([](PreparedView& v) { v.descriptor.version = 2; }),
             "prepared: cpu_panels version 2; this library knows version 1");

@@ -235,7 +235,7 @@ TEST_P(PreparedBytesOnGpu, WhatDoesNotFitIsRefused) {
                ", n 32, k 256, l 1; must be made for the plan's " + format + its_version +
                ", n 48, k 256, l 1");
   view = good;
-  view.descriptor.format = PreparedFormat::kCpuPanels;
+  view.descriptor.format = PreparedFormat::kCpuPanels, view.descriptor.version = 1;
   run_with(plan, on_gpu, view, "prepared: made on cpu; must be made on the plan's device, cuda");
   view = good;
   view.bytes -= 256;
