@@ -1,4 +1,5 @@
 // Groups of experts through the wgmma kernel: support/grouped.hpp.
+#include "kernels/simulation/schedules.hpp"
 #include "kernels/sm90a/simulated_run.hpp"
 #include "reference/dual_gemm.hpp"
 #include "support/grouped.hpp"
@@ -127,6 +128,25 @@ TEST(Sm90aGroups, SumsAreTheOraclesBitForBit) {
         EXPECT_TRUE(std::equal(sums.begin(), sums.end(), data.d.data.begin())) << ctas;
       }
     }
+  }
+}
+
+// One CTA for many tiles, of which an odd number of chunks of 32 rows exists: what the warps of a
+// block tell each other about one tile must not meet what they do about the next.
+TEST(Sm90aGroups, Nvfp4OutputOfTilesThatEndEarly) {
+  Rng rng;
+  const std::vector<int32_t> offsets = {0, 20, 90, 91, 187, 219, 284};  // 1, 3, 1, 3, 1, 3 chunks
+  for (const bool prepared : {false, true}) {
+    Problem p{.m = offsets.back(),
+              .n = 80,
+              .k = 256,
+              .l = static_cast<int64_t>(offsets.size()) - 1,
+              .a = {.type = DataType::kF16},
+              .d = {.type = DataType::kE2M1},
+              .grouping = Grouping::kContiguous};
+    RandomCase data(p, rng, Values::kRandom, offsets, {});
+    expect_same_bits_in_schedules(data, run_of(kGroupShapes[3], 1, prepared), 2,
+                                  reference::Accumulation::kAnyOrder);
   }
 }
 

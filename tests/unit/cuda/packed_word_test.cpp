@@ -51,11 +51,5 @@ TEST(PackedWords, EveryPairOfCodesInEveryPairOfPlaces) {
   }
 }
 
-// Padding is zero in codes, and so in bytes.
-TEST(PackedWords, ZeroIsZero) {
-  EXPECT_EQ(pack_word<false>(0), 0u);
-  EXPECT_EQ(pack_word<true>(0), 0u);
-}
-
 }  // namespace
 }  // namespace dualgemm::cuda

@@ -113,7 +113,7 @@ struct Budget {
   static constexpr int kChunkFloats = kChunk * kWarpCols / 2;  // of one warp: 16-bit outputs
   static constexpr int kSums = kCfg.tile_m / 2;                // accumulators of a thread
   static constexpr int kExchange = kSums < kExchangeMost ? kSums : kExchangeMost;
-  // Scratch of a warp: first sums of the later k-warpgroups, then a chunk.
+  // Scratch of a warp: first sums of the later k-warpgroups, then a chunk (NVFP4: two of amaxes).
   static constexpr int kExchangeFloats = (kCfg.k_warpgroups - 1) * kExchange * 32;
   static constexpr int kScratchFloats =
       kExchangeFloats > kChunkFloats ? kExchangeFloats : kChunkFloats;

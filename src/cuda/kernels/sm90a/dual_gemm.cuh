@@ -22,8 +22,8 @@
 //   named 1 + n    128 * k_warpgroups  warpgroups of the same columns    sums along k: room, there
 //   named 7        128 * n_warpgroups  the first k_warpgroup of each     a tile's partial sums
 //                                      group of columns                  written or awaited
-//   named 8 + p    64                  the two warps of 16 columns       D is NVFP4: outputs are in
-//                                                                        the scratch, are read
+//   named 8 + p    64                  the two warps of 16 columns       D is NVFP4: amaxes are
+//                                                                        there; a tile's last read
 //
 // Needs: sm_90a; PTX ISA 8.0; no cluster, or pairs of CTAs; 227 KB of shared memory.
 #pragma once
