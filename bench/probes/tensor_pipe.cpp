@@ -3,9 +3,8 @@
 
 #include "bench/probes/kernels.hpp"
 #include "bench/probes/probe.hpp"
+#include "bench/probes/timing.hpp"
 #include "cuda/runtime/device_memory.hpp"
-#include "cuda/runtime/kernel_launch.hpp"
-#include "tools/measure/median.hpp"
 
 namespace dualgemm::bench {
 
@@ -20,15 +19,7 @@ Expected<std::vector<Reading>> probe_tensor_pipe(const ProbeSettings& settings) 
   if (!memory) return memory.status();
   const auto clocks = [&](int columns, uint32_t stages, bool copies) -> Expected<double> {
     const TensorPipeParams params{stages, copies, reinterpret_cast<uint64_t*>(memory->data())};
-    std::vector<double> all;
-    for (int round = 0; round < (settings.brief ? 1 : 9); ++round) {
-      DUALGEMM_TRY(cuda::enqueue(tensor_pipe_launch(params, columns), nullptr));
-      DUALGEMM_TRY(cuda::synchronize(nullptr));
-      uint64_t once = 0;
-      DUALGEMM_TRY(memory->download(&once));
-      all.push_back(static_cast<double>(once));
-    }
-    return measure::median(std::move(all));
+    return median_clocks(tensor_pipe_launch(params, columns), *memory, settings.brief ? 1 : 9);
   };
   const uint32_t few = settings.brief ? 1 : 64, many = settings.brief ? 2 : 512;
   std::vector<Reading> readings;

@@ -83,6 +83,19 @@ Expected<double> seconds_in_stream(const cuda::KernelLaunch& launch, int calls, 
   return measure::median(seconds);
 }
 
+Expected<double> median_clocks(const cuda::KernelLaunch& launch, const cuda::DeviceMemory& clocks,
+                               int rounds) {
+  std::vector<double> all;
+  for (int round = 0; round < rounds; ++round) {
+    DUALGEMM_TRY(cuda::enqueue(launch, nullptr));
+    DUALGEMM_TRY(cuda::synchronize(nullptr));
+    uint64_t once = 0;
+    DUALGEMM_TRY(clocks.download(&once));
+    all.push_back(static_cast<double>(once));
+  }
+  return measure::median(std::move(all));
+}
+
 Expected<double> event_step(int rounds) {
   auto events = Events::make();
   if (!events) return events.status();

@@ -8,15 +8,6 @@
 namespace dualgemm::cuda {
 namespace {
 
-// Codes i and i + 4 as decoding places them, by the operations that it has.
-template <bool kBf16>
-uint32_t placed(int pair, uint32_t packed) {
-  const PairOfWord from = pair_of_word<kBf16>(pair);
-  uint32_t word = move_word(from.first, packed);
-  if (from.has_second) word ^= move_word(from.second, packed);
-  return word & kPairBits<kBf16>;
-}
-
 // Code `code` at the sign and at the two lowest bits of the exponent and the highest one of the
 // mantissa of a half.
 template <bool kBf16>
@@ -30,7 +21,7 @@ void expect_places(uint32_t word) {
   ASSERT_EQ(unpack_word<kBf16>(packed), word);
   for (int pair = 0; pair < 4; ++pair) {
     const uint32_t low = word >> (4 * pair) & 15, high = word >> (4 * pair + 16) & 15;
-    ASSERT_EQ(placed<kBf16>(pair, packed), half_of<kBf16>(low) | half_of<kBf16>(high) << 16)
+    ASSERT_EQ(place_pair<kBf16>(pair, packed), half_of<kBf16>(low) | half_of<kBf16>(high) << 16)
         << std::hex << word;
   }
 }

@@ -66,16 +66,21 @@ DUALGEMM_HOST_DEVICE constexpr PairOfWord pair_of_word(int pair) {
   return kBf16 ? kBF16[pair] : kF16[pair];
 }
 
+// The bits kPairBits of pair `pair` of a packed word.
+template <bool kBf16>
+DUALGEMM_HOST_DEVICE constexpr uint32_t place_pair(int pair, uint32_t packed) {
+  const PairOfWord from = pair_of_word<kBf16>(pair);
+  const uint32_t second = from.has_second ? move_word(from.second, packed) : 0;
+  return (move_word(from.first, packed) ^ second) & kPairBits<kBf16>;
+}
+
 // The eight codes of a packed word, nibble i code i.
 template <bool kBf16>
 DUALGEMM_HOST_DEVICE constexpr uint32_t unpack_word(uint32_t packed) {
   constexpr int kRest = kBf16 ? 6 : 9;  // lowest bit of e, e, m
   uint32_t word = 0;
   for (int code = 0; code < 8; ++code) {
-    const PairOfWord pair = pair_of_word<kBf16>(code % 4);
-    uint32_t half = move_word(pair.first, packed);
-    if (pair.has_second) half ^= move_word(pair.second, packed);
-    half >>= code / 4 * 16;
+    const uint32_t half = place_pair<kBf16>(code % 4, packed) >> (code / 4 * 16);
     word |= ((half >> 15 & 1) << 3 | (half >> kRest & 7)) << (4 * code);
   }
   return word;
