@@ -68,6 +68,13 @@ TEST(Sm80Choice, WhatNumbersCannotHoldIsRefused) {
   p.a = {.type = DataType::kF16};
   EXPECT_TRUE(sm80::supports(p).ok());
 
+  p.n = 2, p.up.ld = (int64_t{1} << 33) - 2;
+  EXPECT_TRUE(sm80::supports(p).ok());
+  p.up.ld += 2;
+  EXPECT_EQ(sm80::supports(p).argument(), "up") << "rows 2^32 bytes apart";
+  p.n = 1;
+  EXPECT_TRUE(sm80::supports(p).ok());
+
   p = {.m = 9, .n = 1, .k = 16, .l = int64_t{1} << 30};
   EXPECT_EQ(sm80::find_instance({p}, {8}), nullptr) << "2^31 tiles";
   EXPECT_NE(sm80::find_instance({p}, {16}), nullptr);

@@ -121,6 +121,7 @@ TestedKernel tested(const sm80::Instance& instance, const sm80::Division& divisi
   constexpr DataType kTypes[] = {DataType::kE2M1, DataType::kF16, DataType::kBF16};
   TestedKernel kernel;
   kernel.name = instance.entry;
+  if (instance.config.pass == sm80::Pass::kUp) kernel.name += "_gate_up";
   if (division.splits > 1) kernel.name += fmt::format("_split{}", division.splits);
   const bool shares = division.splits == sm80::Division::kShares;
   if (division.ctas > 0)

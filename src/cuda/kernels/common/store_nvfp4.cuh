@@ -18,14 +18,6 @@ DUALGEMM_DEVICE uint32_t column_of_lane() { return threadIdx.x % 32 / 4; }
 // The magnitudes' bits: they order as the magnitudes do, and NaN lies above infinity.
 DUALGEMM_DEVICE uint32_t magnitude_bits(float x) { return __float_as_uint(x) & 0x7FFFFFFFu; }
 
-// The largest number of the lanes that have the same row.
-DUALGEMM_DEVICE uint32_t max_of_columns(uint32_t number) {
-#pragma unroll
-  for (int distance = 4; distance < 32; distance *= 2)
-    number = max(number, __shfl_xor_sync(0xFFFFFFFFu, number, distance));
-  return number;
-}
-
 // What all values of a block are encoded with.
 struct BlockEncoder {
   uint32_t scale, keep;
@@ -56,15 +48,6 @@ DUALGEMM_DEVICE uint32_t encode_row(const BlockEncoder& encoder, const float (&x
   uint32_t word = 0;
 #pragma unroll
   for (int i = 0; i < 8; ++i) word |= encode_value<kRare>(encoder, x[i]) << (4 * i);
-  return word;
-}
-
-// The same of a row of which each lane has one, in all of these lanes.
-DUALGEMM_DEVICE uint32_t encode_columns(const BlockEncoder& encoder, float x) {
-  uint32_t word = encode_value(encoder, x) << (4 * column_of_lane());
-#pragma unroll
-  for (int distance = 4; distance < 32; distance *= 2)
-    word |= __shfl_xor_sync(0xFFFFFFFFu, word, distance);
   return word;
 }
 
@@ -144,21 +127,43 @@ DUALGEMM_DEVICE void clear_scales_below(const Params& params, const OutputRows& 
   clear_scales_below(params, rows, first, count, block, threadIdx.x % 32, 32);
 }
 
-// Row `row` of block `block`, of which this lane has columns column_of_lane() and 8 more. The row
-// or the block need not exist. Before it the warp meets, so that the compiler does not mix several
-// rows' work: ptxas takes 30 registers more for that.
+// Rows `row` and row + 1 of block `block`, of which this lane has columns column_of_lane(), `low`, and
+// 8 more, `high`. The rows or the block need not exist. Each of the eight lanes that have the same
+// rows encodes four numbers of one of them: the first four lanes columns c, c + 4, c + 8, c + 12 of
+// the first row. Before it the warp meets, so that the compiler does not mix several rows' work:
+// ptxas takes 30 registers more for that.
 template <class Params>
-DUALGEMM_DEVICE void store_nvfp4(const Params& params, const OutputRows& rows, uint32_t row,
-                                 uint32_t block, float low, float high) {
+DUALGEMM_DEVICE void store_two_rows(const Params& params, const OutputRows& rows, uint32_t row,
+                                    uint32_t block, const float (&low)[2], const float (&high)[2]) {
+  constexpr uint32_t kAll = 0xFFFFFFFFu;
   __syncwarp();
-  const uint32_t amax = max_of_columns(max(magnitude_bits(low), magnitude_bits(high)));
+  const uint32_t lane = column_of_lane(), column = lane % 4;
+  const bool second = lane >= 4;
+  const float low_of_other = __shfl_xor_sync(kAll, second ? low[0] : low[1], 16);
+  const float high_of_other = __shfl_xor_sync(kAll, second ? high[0] : high[1], 16);
+  const float x[4] = {second ? low_of_other : low[0], second ? low[1] : low_of_other,
+                      second ? high_of_other : high[0], second ? high[1] : high_of_other};
+  uint32_t amax = max(max(magnitude_bits(x[0]), magnitude_bits(x[1])),
+                      max(magnitude_bits(x[2]), magnitude_bits(x[3])));
+  amax = max(amax, __shfl_xor_sync(kAll, amax, 4));
+  amax = max(amax, __shfl_xor_sync(kAll, amax, 8));
   const BlockEncoder encoder = encoder_of(amax, params.nvfp4.quantize);
-  const uint32_t words[2] = {encode_columns(encoder, low), encode_columns(encoder, high)};
+  uint32_t words[2];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    words[half] =
+        (encode_value(encoder, x[2 * half]) | encode_value(encoder, x[2 * half + 1]) << 16)
+        << (4 * column);
+  }
+  // Two lanes have the first word, two the other one.
+  const uint32_t half = column / 2;
+  uint32_t word = half == 0 ? words[0] : words[1];
+  word |= __shfl_xor_sync(kAll, half == 0 ? words[1] : words[0], 8);
+  word |= __shfl_xor_sync(kAll, word, 4);
+  if (second) ++row;
   if (row >= rows.end || block >= params.nvfp4.blocks) return;
-  const uint32_t column = column_of_lane();
-  if (column < 2)
-    store_codes(params, rows.batch, row, block, column, column == 0 ? words[0] : words[1]);
-  if (column == 2) store_scale(params, rows.batch, row + rows.scale_shift, block, encoder.scale);
+  if (column % 2 == 0) store_codes(params, rows.batch, row, block, half, word);
+  if (column == 1) store_scale(params, rows.batch, row + rows.scale_shift, block, encoder.scale);
 }
 
 // Column `col` of a product as a block of D; one that does not exist if D does not have it.

@@ -3,13 +3,11 @@
 
 #include <cstdint>
 
+#include "cuda/kernels/common/block_rows.hpp"
 #include "cuda/ptx/target.hpp"
 
 namespace dualgemm::cuda {
 
-// Tiles of D in blocks of kBlockRows of them: what runs at the same time then shares rows and
-// columns, which L2 holds.
-inline constexpr uint32_t kBlockRows = 16;
 struct TileIndex {
   uint32_t m, n;
 };

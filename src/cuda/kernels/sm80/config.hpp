@@ -14,9 +14,14 @@ namespace dualgemm::cuda::sm80 {
 enum class Pass : int32_t {
   kFused = 0,       // D, with Gate and Up in one loop over k: mma's 16 rows are 8 of each
   kSequential = 1,  // D, first all of Gate, then all of Up, 16 rows at a time
-  kGate = 2,        // R1 = A * Gate^T, in FP32
-  kUp = 3,          // D, from R1 and Up
+  kGate = 2,        // R1 = A * Gate^T, in FP32: mma's 16 rows are of one matrix
+  kUp = 3,          // D, from R1 and Up, likewise
 };
+// Whether a launch makes one product alone: kernels of kFused do, for weights as they lie, as Params
+// says to them.
+DUALGEMM_HOST_DEVICE constexpr bool makes_one_product(Pass pass) {
+  return pass == Pass::kGate || pass == Pass::kUp;
+}
 
 struct Config {
   AType a_type;
@@ -29,6 +34,7 @@ struct Config {
   bool operator==(const Config&) const = default;
 };
 
+inline constexpr int kMaxTileM = 128;
 inline constexpr int kMmaRows = 16;  // of weights
 inline constexpr int kHalfCols = kMmaRows / 2;
 inline constexpr int kGroupRows = 8;                            // rows of A per mma: its N
@@ -59,9 +65,13 @@ DUALGEMM_HOST_DEVICE constexpr bool is_wide(const Config& config) { return confi
 DUALGEMM_HOST_DEVICE constexpr int tile_m_of(const Config& config) {
   return config.groups * kGroupRows;
 }
-// Columns of D of a warp.
+// Columns of D of a unit.
+DUALGEMM_HOST_DEVICE constexpr int unit_cols_of(Pass pass) {
+  return pass == Pass::kFused ? kHalfCols : kMmaRows;
+}
+// The same of a warp.
 DUALGEMM_HOST_DEVICE constexpr int warp_cols_of(const Config& config) {
-  return loop_units_of(config) * (config.pass == Pass::kFused ? kHalfCols : kMmaRows);
+  return loop_units_of(config) * unit_cols_of(config.pass);
 }
 DUALGEMM_HOST_DEVICE constexpr int tile_n_of(const Config& config) {
   return config.warps_n * warp_cols_of(config);
@@ -95,6 +105,12 @@ DUALGEMM_HOST_DEVICE constexpr bool begins_next_tile(const Config& config) {
   return is_wide(config) && config.pass == Pass::kFused && config.prepared;
 }
 
+// Whether a lane keeps where its weights as they lie are; else it finds them anew for each chunk, 60
+// instructions of 700, as 128 rows leave no registers: 4 to 130 bytes were spilled.
+DUALGEMM_HOST_DEVICE constexpr bool keeps_cursor(const Config& config) {
+  return tile_m_of(config) < kMaxTileM;
+}
+
 // A warp's stage of weights as they lie, and the CTA's of rows of A.
 DUALGEMM_HOST_DEVICE constexpr int weights_bytes_of(const Config& config) {
   return loop_units_of(config) * (kCodeBytes + kScaleBytes);
@@ -115,6 +131,16 @@ DUALGEMM_HOST_DEVICE constexpr int at_once_of(const Config& config) {
   if (config.warps_n > 8 && config.groups % 4 == 0) return 4;
   return config.groups % 8 == 0 ? 8 : 6;
 }
+// What the sums of an item are.
+enum class ItemKind : int32_t {
+  kBoth,        // of Gate and of Up, of two units of kFused
+  kSequential,  // the same of a unit of Gate and one of Up
+  kAny,         // kBoth, or of one product, as Params::pass says
+};
+DUALGEMM_HOST_DEVICE constexpr ItemKind item_kind_of(const Config& config) {
+  if (config.pass == Pass::kSequential) return ItemKind::kSequential;
+  return config.prepared ? ItemKind::kBoth : ItemKind::kAny;
+}
 // Items that a warp's sums are; each is finished by one of the warps that divide k.
 DUALGEMM_HOST_DEVICE constexpr int items_of(const Config& config) {
   return config.units / 2 * config.groups;
@@ -132,7 +158,6 @@ DUALGEMM_HOST_DEVICE constexpr int sums_bytes_of(const Config& config) {
   return slots * batch_items_of(config) * kItemBytes;
 }
 // Wide tiles begin with a table of rows and a barrier; then stages, whose place sums take.
-inline constexpr int kMaxTileM = 128;
 inline constexpr int kFrontBytes = 2 * 8 * kMaxTileM + kRowBytes;
 DUALGEMM_HOST_DEVICE constexpr int smem_bytes_of(const Config& config) {
   const int weights = warps_of(config) * stages_of(config) * weights_bytes_of(config);

@@ -71,16 +71,28 @@ DUALGEMM_DEVICE void finish_own(const Params& params, const Place& place, const 
                 "weights of the next tile are on their way into the stages behind");
   const uint32_t thread = ptx::thread_index_anew(), lane = thread % 32;
   auto* const items = reinterpret_cast<float(*)[kItemFloats][32]>(smem) + thread / 32 * kBatch;
+  float rest[items_of(kCfg)][kItemFloats];
 #pragma unroll
-  for (int first = 0; first < items_of(kCfg); first += kBatch) {
+  for (int index = 0; index < items_of(kCfg); ++index) {
 #pragma unroll
-    for (int index = 0; index < kBatch; ++index) {
+    for (int i = 0; i < kItemFloats; ++i) rest[index][i] = sums.of_item(index, i);
+  }
+#pragma unroll 1
+  for (uint32_t first = 0; first < items_of(kCfg); first += kBatch) {
 #pragma unroll
-      for (int i = 0; i < kItemFloats; ++i)
-        items[index][i][lane] = sums.of_item(first + index, i) * kSumUnit<kCfg>;
+    for (int index = 0; index < items_of(kCfg); ++index) {
+#pragma unroll
+      for (int i = 0; i < kItemFloats; ++i) {
+        if (index < kBatch) {
+          items[index][i][lane] = rest[index][i] * kSumUnit<kCfg>;
+        } else {
+          rest[index - kBatch][i] = rest[index][i];
+        }
+      }
     }
+    __syncwarp();
     if (first == 0) between();
-    finish<kCfg.pass>(params, place, items, first, kBatch, kCfg.groups, 1);
+    finish<item_kind_of(kCfg)>(params, place, items, first, kBatch, kCfg.groups, 1);
     __syncwarp();
   }
 }
@@ -91,11 +103,6 @@ struct Front {
   ptx::Barrier read;
 };
 static_assert(sizeof(Front) <= kFrontBytes);
-
-template <Config kCfg>
-DUALGEMM_DEVICE const OperandView& first_matrix(const Params& params) {
-  return kCfg.pass == Pass::kUp ? params.up : params.gate;
-}
 
 // For kSequential: `multiply(matrix)` for Gate, then for Up, with one copy of its instructions.
 template <Config kCfg, class Multiply>
@@ -123,7 +130,8 @@ template <Config kCfg>
 DUALGEMM_DEVICE void compute_tile(const Params& params, const Place& place, uint32_t tile,
                                   uint8_t* stages) {
   const uint32_t warp_k = ptx::warp_index();
-  const Chunks chunks = chunks_of(params, warp_k, kCfg.warps_k);
+  const Chunks chunks =
+      chunks_of(params, warp_k, [](uint32_t number) { return number / kCfg.warps_k; });
   Sums<kCfg> sums;
   const auto multiply_one = [&](const OperandView& matrix, LoopSums<kCfg>& of_one) {
     if (has_plain_loop(kCfg) && params.a_plain) {
@@ -138,7 +146,7 @@ DUALGEMM_DEVICE void compute_tile(const Params& params, const Place& place, uint
     multiply_both<kCfg>(params, sums,
                         [&](const OperandView& matrix) { multiply_one(matrix, sums.second); });
   } else {
-    multiply_one(first_matrix<kCfg>(params), sums.first);
+    multiply_one(params.gate, sums.first);
   }
   ptx::cp_async_wait_group<0>();
   __syncwarp();
@@ -147,7 +155,8 @@ DUALGEMM_DEVICE void compute_tile(const Params& params, const Place& place, uint
   const Place finished = place_of_thread<kCfg>(params, tile);
   auto& exchange = *reinterpret_cast<Exchange<kCfg>*>(stages);
   add_parts<kCfg>(finished, sums, exchange);
-  finish<kCfg.pass>(params, finished, exchange[0], 0, items_of(kCfg), kCfg.groups, kCfg.warps_k);
+  finish<item_kind_of(kCfg)>(params, finished, exchange[0], 0, items_of(kCfg), kCfg.groups,
+                             kCfg.warps_k);
 }
 
 // Whether a CTA has one tile, or a part of one; else it takes turns.
@@ -158,8 +167,8 @@ DUALGEMM_DEVICE bool has_one_tile(const Params& params) {
 // Whether the CTA has something to do. With groups there may be fewer tiles than CTAs, or, where
 // rows name their experts, more.
 DUALGEMM_DEVICE bool tile_exists(const Params& params, uint32_t tile) {
-  return params.groups.table == nullptr ? tile < params.tiles
-                                        : tile / params.tiles_n < number_of_tiles(params.groups);
+  if (params.groups.table == nullptr) return tile < params.tiles;
+  return tile < uint64_t{number_of_tiles(params.groups)} * params.tiles_n;
 }
 DUALGEMM_DEVICE bool has_work(const Params& params, const Piece& piece) {
   return tile_exists(params, piece.tile) && (params.shares.ctas == 0 || piece.begin != piece.end);
@@ -174,7 +183,7 @@ DUALGEMM_DEVICE void compute_wide_tile(const Params& params, const Piece& piece,
   constexpr bool kBeginsNext = begins_next_tile(kCfg);
   const Place place = place_of_thread<kCfg>(params, piece.tile);
   if (kBeginsNext && turn == 0)
-    begin_weights<kCfg>(params, place, first_matrix<kCfg>(params), stages, piece.begin, piece.end);
+    begin_weights<kCfg>(params, place, params.gate, stages, piece.begin, piece.end);
   Sums<kCfg> sums;
   const auto multiply_one = [&](const OperandView& matrix, LoopSums<kCfg>& of_one) {
     if (piece.begin == piece.end) return;  // there are more parts of k than chunks
@@ -194,14 +203,14 @@ DUALGEMM_DEVICE void compute_wide_tile(const Params& params, const Piece& piece,
     multiply_both<kCfg>(params, sums,
                         [&](const OperandView& matrix) { multiply_one(matrix, sums.second); });
   } else {
-    multiply_one(first_matrix<kCfg>(params), sums.first);
+    multiply_one(params.gate, sums.first);
   }
   const auto begin_next = [&] {
     if (!kBeginsNext || has_one_tile(params)) return;
     const Piece next = piece_of(params, turn + 1);
     if (!has_work(params, next)) return;
-    begin_weights<kCfg>(params, place_of_thread<kCfg>(params, next.tile),
-                        first_matrix<kCfg>(params), stages, next.begin, next.end);
+    begin_weights<kCfg>(params, place_of_thread<kCfg>(params, next.tile), params.gate, stages,
+                        next.begin, next.end);
   };
   // Found anew, so that the loop need not keep them in registers.
   const Piece done = piece_of(params, turn);

@@ -61,9 +61,7 @@ DUALGEMM_DEVICE void store_block(const Params& params, const Place& place, uint3
   OutputRows rows = rows_of_batch(params, place.batch);
   if (params.groups.table != nullptr)
     rows = rows_of_group(params, tile_of(params.groups, place.group_tile));
-#pragma unroll
-  for (int i = 0; i < 2; ++i)
-    store_nvfp4(params, rows, output_row(place, group, i), block, low[i], high[i]);
+  store_two_rows(params, rows, output_row(place, group, 0), block, low, high);
   clear_scales_below(params, rows, output_row(place, group, 0) - 2 * place.quarter, kGroupRows,
                      block);
 }

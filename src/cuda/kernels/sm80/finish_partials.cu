@@ -46,8 +46,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   const uint32_t pair = item / finish.shape.groups, group = item - pair * finish.shape.groups;
   // The tile's parts: equal ones, or what CTAs have of it in their shares. The first of those CTAs
   // may have begun its share in the tile before.
-  const uint32_t chunks = chunks_of_tile(params), begin = shared_tile * chunks;
-  uint32_t first = 0, end = params.splits;
+  const uint32_t chunks = params.chunks.value, begin = shared_tile * chunks;
+  uint32_t first = 0, end = params.splits.value;
   if (shares.ctas != 0) {
     first = shares.owner(begin);
     end = shares.owner(begin + chunks - 1) + 1;
@@ -82,8 +82,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   }
 #pragma unroll
   for (int i = 0; i < kItemFloats; ++i) items[warp][i][lane] = totals[i] * finish.unit;
-  finish_both<Pass::kFused>(params, place, group, place.col + pair * kMmaRows + place.row,
-                            items[warp]);
+  finish_item<ItemKind::kBoth>(params, place, group, place.col + pair * kMmaRows + place.row,
+                               items[warp]);
 }
 
 KernelLaunch finish_partials_launch(const FinishParams& params) {

@@ -4,11 +4,11 @@
 namespace dualgemm::cuda::sm80 {
 
 DUALGEMM_SM80_FUSED(DUALGEMM_SM80_ENTRY)
-DUALGEMM_SM80_PASSES(DUALGEMM_SM80_ENTRY)
+DUALGEMM_SM80_SEQUENTIAL(DUALGEMM_SM80_ENTRY)
 
 std::span<const Instance> unpacked_instances() {
-  static const Instance all[] = {DUALGEMM_SM80_FUSED(DUALGEMM_SM80_ROW)
-                                     DUALGEMM_SM80_PASSES(DUALGEMM_SM80_ROW)};
+  static const Instance all[] = {DUALGEMM_SM80_FUSED(DUALGEMM_SM80_ROW) DUALGEMM_SM80_SEQUENTIAL(
+      DUALGEMM_SM80_ROW) DUALGEMM_SM80_ONE_PRODUCT(DUALGEMM_SM80_ROW)};
   return all;
 }
 

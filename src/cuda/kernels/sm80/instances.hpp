@@ -19,7 +19,7 @@
 #define DUALGEMM_SM80_TILE_r128_n8 16, 2, 8, 1
 #define DUALGEMM_SM80_TILE_r64_n8_twice 8, 4, 8, 1  // two loops over k, of half of the units
 
-// X(pass, its name, type of A, its name, prepared, its name, tile)
+// X(pass, the name of its kernel, type of A, its name, prepared, its name, tile)
 #define DUALGEMM_SM80_16_BITS(X, pass, pass_name, prepared, prepared_name, tile) \
   X(pass, pass_name, kF16, f16, prepared, prepared_name, tile)                   \
   X(pass, pass_name, kBF16, bf16, prepared, prepared_name, tile)
@@ -48,10 +48,11 @@
   DUALGEMM_SM80_TYPES(X, pass, pass_name, false, unpacked, r16_k8) \
   DUALGEMM_SM80_TYPES(X, pass, pass_name, false, unpacked, r32_k4) \
   DUALGEMM_SM80_TYPES(X, pass, pass_name, false, unpacked, wide)
-#define DUALGEMM_SM80_PASSES(X)                                \
-  DUALGEMM_SM80_PASS(X, kSequential, sequential, r64_n8_twice) \
-  DUALGEMM_SM80_PASS(X, kGate, gate, r128_n8)                  \
-  DUALGEMM_SM80_PASS(X, kUp, up, r128_n8)
+#define DUALGEMM_SM80_SEQUENTIAL(X) DUALGEMM_SM80_PASS(X, kSequential, sequential, r64_n8_twice)
+// By kernels of kFused.
+#define DUALGEMM_SM80_ONE_PRODUCT(X)           \
+  DUALGEMM_SM80_PASS(X, kGate, fused, r128_n8) \
+  DUALGEMM_SM80_PASS(X, kUp, fused, r128_n8)
 
 namespace dualgemm::cuda::sm80 {
 

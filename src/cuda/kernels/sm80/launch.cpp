@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 #include "core/int_math.hpp"
 #include "cuda/device/from_problem.hpp"
+#include "cuda/kernels/common/block_rows.hpp"
 #include "cuda/kernels/common/group_tiles.hpp"
 #include "cuda/kernels/common/view_of.hpp"
 #include "cuda/kernels/packed/packed_weights.hpp"
@@ -18,6 +20,8 @@ namespace {
 using core::ceil_div;
 
 constexpr int64_t kBlockCodeBytes = 8, kPieceBytes = 16;  // what is copied at a time
+// From row to row, where pieces are: the rows of a warp's units lie less than 2^32 bytes apart.
+constexpr int64_t kMostRowBytes = int64_t{1} << 26;
 
 constexpr int64_t kMaxR1Bytes = int64_t{1} << 40;  // far beyond any memory, and of an offset
 constexpr int64_t kSectorFloats = 8;               // memory moves 32 bytes
@@ -31,9 +35,13 @@ Params params_of(const LaunchParts& parts) {
   const Config& config = parts.instance.config;
   const bool grouped = p.grouping != Grouping::kNone;
   Params params{};
+  params.pass = config.pass;
+  params.unit_cols = unit_cols_of(config.pass);
   params.a = view_of(problem.a, buffers.a, buffers.a_scales);
   params.gate = view_of(problem.gate, buffers.gate, buffers.gate_scales);
   params.up = view_of(problem.up, buffers.up, buffers.up_scales);
+  if (config.pass == Pass::kGate) params.up = params.gate;
+  if (config.pass == Pass::kUp) params.gate = params.up;
   if (config.prepared) params.packed = packed_weights(p, parts.prepared);
   set_epilogue(problem, buffers, params);
   params.r1 = static_cast<float*>(parts.workspace);
@@ -45,9 +53,10 @@ Params params_of(const LaunchParts& parts) {
     return rows_begin_at_multiples_of(bytes, params.gate) &&
            rows_begin_at_multiples_of(bytes, params.up);
   };
-  params.weights_aligned = weights_begin_at(kPieceBytes)       ? kPieceBytes
-                           : weights_begin_at(kBlockCodeBytes) ? kBlockCodeBytes
-                                                               : 1;
+  const bool near = std::max(params.gate.row_bytes, params.up.row_bytes) <= kMostRowBytes;
+  params.weights_aligned = near && weights_begin_at(kPieceBytes) ? kPieceBytes
+                           : weights_begin_at(kBlockCodeBytes)   ? kBlockCodeBytes
+                                                                 : 1;
   params.scales_aligned = scales_begin_at_multiples_of(kChunkK16, params.gate.scales) &&
                           scales_begin_at_multiples_of(kChunkK16, params.up.scales);
   params.k16 = static_cast<uint32_t>(p.k / 16);
@@ -62,10 +71,13 @@ Params params_of(const LaunchParts& parts) {
   params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, tile_n_of(config)));
   params.tiles = static_cast<uint32_t>(grouped ? most_group_tiles(p, tile_m) * params.tiles_n
                                                : tiles_of(p, config));
-  params.splits = static_cast<uint32_t>(parts.division.splits);
+  params.chunks = Divisor(static_cast<uint32_t>(chunks_of(p)));
+  params.block_tiles = Divisor(params.tiles_n * kBlockRows);
+  params.batch_tiles = Divisor(grouped ? 1 : params.tiles_m * params.tiles_n);
+  params.splits = Divisor(static_cast<uint32_t>(std::max<int64_t>(parts.division.splits, 1)));
   if (const auto ctas = static_cast<uint32_t>(parts.division.ctas); ctas > 0) {
     params.shares = has_shares(parts.division)
-                        ? make_shares(params.tiles, static_cast<uint32_t>(chunks_of(p)), ctas)
+                        ? make_shares(params.tiles, params.chunks.value, ctas)
                         : make_turns(params.tiles, ctas);
   }
   params.partials = static_cast<float*>(parts.workspace);
@@ -77,7 +89,7 @@ KernelLaunch launch_of(const LaunchParts& parts, const Params& params) {
   KernelLaunch launch{
       .kernel = {config.prepared ? "dual_gemm_sm80_prepared" : "dual_gemm_sm80",
                  parts.instance.entry, parts.instance.kernel},
-      .ctas = params.shares.ctas > 0 ? params.shares.ctas : params.tiles * params.splits,
+      .ctas = params.shares.ctas > 0 ? params.shares.ctas : params.tiles * params.splits.value,
       .threads = static_cast<uint32_t>(threads_of(config)),
       .dynamic_smem_bytes = static_cast<uint32_t>(smem_bytes_of(config))};
   launch.set_params(params);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "cuda/kernels/sm80/decode.cuh"
 #include "cuda/kernels/sm80/load_values.cuh"
@@ -15,102 +16,140 @@
 
 namespace dualgemm::cuda::sm80 {
 
-// Which matrix and row half `half` of unit `unit` has in this lane. matrix: of passes that multiply
-// one of them.
+// The row that half `half` of unit `unit` has in lanes that have row `row` of eight. Rows at or after
+// n are the last one, whose products are no columns of D there. matrix: of kSequential.
 struct WeightRow {
   const OperandView& view;
   uint32_t row;
 };
 template <Config kCfg>
-DUALGEMM_DEVICE WeightRow weight_row(const Params& params, const OperandView& matrix,
-                                     uint32_t first_col, int unit, int half, uint32_t row) {
-  if constexpr (kCfg.pass == Pass::kFused) {
-    return {half == 0 ? params.gate : params.up, first_col + unit * kHalfCols + row};
+DUALGEMM_DEVICE WeightRow weight_row(const Params& params, const Place& place,
+                                     const OperandView& matrix, uint32_t unit, uint32_t half,
+                                     uint32_t row) {
+  if constexpr (kCfg.pass == Pass::kSequential) {
+    return {matrix, min(place.col + unit * kMmaRows + half * kHalfCols + row, params.n - 1)};
   } else {
-    return {matrix, first_col + unit * kMmaRows + half * kHalfCols + row};
+    const uint32_t behind = half == 0 ? 0 : params.unit_cols - kHalfCols;
+    return {half == 0 ? params.gate : params.up,
+            min(place.col + unit * params.unit_cols + behind + row, params.n - 1)};
   }
 }
 
+// Where a lane finds what it copies of a chunk of weights as they lie: 16 bytes of a row of each
+// unit, and words of four scales. What lies at or after k is zero, scales included: 0 * NaN would
+// be NaN.
 template <Config kCfg>
-DUALGEMM_DEVICE void copy_codes(const Params& params, const Place& place, const OperandView& matrix,
-                                uint32_t chunk, uint8_t* to) {
-  const uint32_t lane = threadIdx.x % 32, k16 = chunk * kChunkK16 + place.quarter;
-  if (params.weights_aligned == 16) {
-    const uint32_t first = chunk * kChunkK16 + lane % 2 * 2;
-    const uint32_t bytes = first < params.k16 ? min(params.k16 - first, 2u) * 8 : 0;
+class RowCursor {
+  static constexpr int kUnits = loop_units_of(kCfg);
+  static constexpr int kScaleWords = kUnits * 2 * kHalfCols / 32;  // of this lane
+
+ public:
+  // matrix: of kSequential.
+  DUALGEMM_DEVICE RowCursor(const Params& params, const Place& place, const OperandView& matrix,
+                            uint32_t chunk) {
+    const uint32_t lane = threadIdx.x % 32;
+    const WeightRow at = weight_row<kCfg>(params, place, matrix, 0, lane / 16, lane % 16 / 2);
+    const uint32_t after = params.n - 1 - at.row;
+    last_unit_ =
+        min(unit_cols(params) == kMmaRows ? after / kMmaRows : after / kHalfCols, kUnits - 1u);
+    codes_ = at.view.row(place.batch, at.row) + (chunk * kChunkK16 + lane % 2 * 2) * 8;
+    row_bytes_ = static_cast<uint32_t>(at.view.row_bytes);
 #pragma unroll
-    for (int unit = 0; unit < loop_units_of(kCfg); ++unit) {
-      const WeightRow at =
-          weight_row<kCfg>(params, matrix, place.col, unit, lane / 16, lane % 16 / 2);
-      const bool exists = at.row < params.n && bytes > 0;
-      const uint8_t* const from = at.view.rows + place.batch * at.view.batch_bytes +
-                                  static_cast<int64_t>(at.row) * at.view.row_bytes + first * 8;
-      ptx::cp_async_16(to + unit * kCodeBytes + lane * 16, exists ? from : at.view.rows,
-                       exists ? bytes : 0);
+    for (int i = 0; i < kScaleWords; ++i) {
+      const uint32_t word = lane + i * 32;
+      const WeightRow of_word =
+          weight_row<kCfg>(params, place, matrix, word / 16, word / 8 % 2, word % 8);
+      scales_[i] = of_word.view.scales.row(place.batch, of_word.row) +
+                   of_word.view.scales.place(chunk * kChunkK16);
     }
-    return;
   }
+
+  // Starts the copies of the chunk, number `chunk`, to shared memory.
+  DUALGEMM_DEVICE void copy(const Params& params, uint32_t chunk, uint32_t to) const {
+    const uint32_t left = params.k16 - chunk * kChunkK16;
+    const uint32_t lane = threadIdx.x % 32, first = lane % 2 * 2;
+    const uint32_t bytes = first < left ? min(left - first, 2u) * 8 : 0;
+    const uint32_t to_codes = to + lane * 16;
+    if (params.weights_aligned == 16) {
+#pragma unroll
+      for (int unit = 0; unit < kUnits; ++unit)
+        ptx::cp_async_16(to_codes + unit * kCodeBytes, codes_of_unit(params, unit), bytes);
+    } else {
 #pragma unroll 1
-  for (int unit = 0; unit < loop_units_of(kCfg); ++unit) {
-#pragma unroll 1
-    for (int half = 0; half < 2; ++half) {
-      const WeightRow at = weight_row<kCfg>(params, matrix, place.col, unit, half, place.row);
-      const bool exists = at.row < params.n && k16 < params.k16;
-      const uint8_t* const from = at.view.rows + place.batch * at.view.batch_bytes +
-                                  static_cast<int64_t>(at.row) * at.view.row_bytes + k16 * 8;
-      uint8_t* const place_of_lane = to + unit * kCodeBytes + half * 256 + lane * 8;
-      if (params.weights_aligned == 8) {
-        ptx::cp_async_8(place_of_lane, exists ? from : at.view.rows, exists ? 8 : 0);
+      for (uint32_t unit = 0; unit < kUnits; ++unit)
+        copy_rarely(params, to_codes + unit * kCodeBytes, codes_of_unit(params, unit), bytes);
+    }
+    const uint32_t count = min(left, static_cast<uint32_t>(kChunkK16));
+#pragma unroll
+    for (int i = 0; i < kScaleWords; ++i) {
+      const uint32_t to_word = to + kUnits * kCodeBytes + (lane + i * 32) * 4;
+      if (params.scales_aligned) {
+        ptx::cp_async_4(to_word, scales_[i], count);
       } else {
-        *reinterpret_cast<uint2*>(place_of_lane) = exists ? load_8_bytes(from) : make_uint2(0, 0);
+        uint32_t four = 0;
+#pragma unroll 1
+        for (uint32_t j = count; j > 0; --j) four = four << 8 | scales_[i][j - 1];
+        *static_cast<uint32_t*>(__cvta_shared_to_generic(to_word)) = four;
       }
     }
   }
-}
 
-// Four scales of a row of a half of a unit for each lane and turn.
-template <Config kCfg>
-DUALGEMM_DEVICE void copy_scales(const Params& params, const Place& place,
-                                 const OperandView& matrix, uint32_t chunk, uint8_t* to) {
-  constexpr int kWords = loop_units_of(kCfg) * 2 * kHalfCols;
-  const uint32_t k16 = chunk * kChunkK16;
-  const uint32_t left = min(params.k16 - k16, static_cast<uint32_t>(kChunkK16));
+  // On to the next chunk.
+  DUALGEMM_DEVICE void advance(const Params& params, const OperandView& matrix) {
+    codes_ += kChunkK16 * 8;
+    const OperandView& of_words = kCfg.pass == Pass::kSequential     ? matrix
+                                  : threadIdx.x / kHalfCols % 2 == 0 ? params.gate
+                                                                     : params.up;
 #pragma unroll
-  for (int turn = 0; turn < kWords / 32; ++turn) {
-    const uint32_t word = threadIdx.x % 32 + turn * 32;
-    const WeightRow at =
-        weight_row<kCfg>(params, matrix, place.col, word / 16, word / 8 % 2, word % 8);
-    const uint32_t count = at.row < params.n ? left : 0;
-    const ScaleView& view = at.view.scales;
-    const uint8_t* const from = view.row(place.batch, count > 0 ? at.row : 0) + view.place(k16);
-    if (params.scales_aligned) {
-      ptx::cp_async_4(to + word * 4, from, count);
-    } else {
-      uint32_t four = 0;
+    for (int i = 0; i < kScaleWords; ++i) scales_[i] += of_words.scales.place(kChunkK16);
+  }
+
+ private:
+  DUALGEMM_DEVICE static uint32_t unit_cols(const Params& params) {
+    return kCfg.pass == Pass::kSequential ? uint32_t{kMmaRows} : params.unit_cols;
+  }
+  DUALGEMM_DEVICE const uint8_t* codes_of_unit(const Params& params, uint32_t unit) const {
+    return codes_ + uint64_t{min(unit, last_unit_) * unit_cols(params)} * row_bytes_;
+  }
+  // 16 bytes of codes, those from `bytes` on zero, at an address that does not suit so many.
+  DUALGEMM_DEVICE static void copy_rarely(const Params& params, uint32_t to, const uint8_t* from,
+                                          uint32_t bytes) {
 #pragma unroll 1
-      for (uint32_t i = 0; i < kChunkK16; ++i)
-        if (i < count) four |= static_cast<uint32_t>(from[i]) << (8 * i);
-      *reinterpret_cast<uint32_t*>(to + word * 4) = four;
+    for (uint32_t at = 0; at < 16; at += 8) {
+      const bool exists = at < bytes;
+      if (params.weights_aligned == 8) {
+        ptx::cp_async_8(to + at, from + at, exists ? 8 : 0);
+      } else {
+        *static_cast<uint2*>(__cvta_shared_to_generic(to + at)) =
+            exists ? load_8_bytes(from + at) : make_uint2(0, 0);
+      }
     }
   }
-}
 
-// A warp's stages of weights, and what it copies to them, chunk by chunk.
+  const uint8_t* codes_;  // of unit 0; rows lie row_bytes_ apart
+  uint32_t row_bytes_;
+  uint32_t last_unit_;  // with a row of its own
+  const uint8_t* scales_[kScaleWords];
+};
+
+// A warp's ring of stages, and what it copies to them, chunk by chunk: weights as they lie.
 template <Config kCfg>
-class WeightRing {
-  static constexpr int kUnits = loop_units_of(kCfg);
-
+class RowRing {
  public:
-  // first: address of the warp's first stage. Copies will begin with `chunk`.
-  DUALGEMM_DEVICE WeightRing(const Params& params, const Place& place, uint32_t chunk,
-                             uint32_t first)
-      : first_(first) {
-    if constexpr (kCfg.prepared) {
-      // Where tiles are wider than what prepared weights are filled up to, warps beyond the last
-      // column have its units: what they multiply is no column of D.
-      const uint32_t last = (params.n - 1) / kMmaRows * kMmaRows;
-      const uint32_t col = fills_tiles(kCfg) ? place.col : min(place.col, last);
-      from_ = params.packed.unit(place.batch, chunk, col / kUnitCols) + threadIdx.x % 32 * 16;
+  // first: address of the warp's first stage. Copies will begin with `chunk`. matrix: of
+  // kSequential.
+  DUALGEMM_DEVICE RowRing(const Params& params, const Place& place, const OperandView& matrix,
+                          uint32_t chunk, uint32_t first)
+      : first_(first), next_(params, place, matrix, chunk) {}
+
+  // Starts the copies of the next chunk, number `chunk`.
+  DUALGEMM_DEVICE void copy(const Params& params, const Place& place, const OperandView& matrix,
+                            uint32_t chunk, uint32_t offset) {
+    if constexpr (keeps_cursor(kCfg)) {
+      next_.copy(params, chunk, first_ + offset);
+      next_.advance(params, matrix);
+    } else {
+      RowCursor<kCfg>(params, place, matrix, chunk).copy(params, chunk, first_ + offset);
     }
   }
 
@@ -118,21 +157,30 @@ class WeightRing {
     return static_cast<uint8_t*>(__cvta_shared_to_generic(first_ + offset));
   }
 
-  // Starts the copies of the next chunk, number `chunk`, in a group of their own. What lies at or
-  // after n or k is zero, scales included: 0 * NaN would be NaN.
-  DUALGEMM_DEVICE void copy(const Params& params, const Place& place, const OperandView& matrix,
-                            uint32_t chunk, uint32_t offset) {
-    if constexpr (kCfg.prepared) {
-      copy_packed(params, offset);
-    } else {
-      copy_codes<kCfg>(params, place, matrix, chunk, stage(offset));
-      copy_scales<kCfg>(params, place, matrix, chunk, stage(offset) + kUnits * kCodeBytes);
-    }
+ private:
+  uint32_t first_;
+  RowCursor<kCfg> next_;
+};
+
+// Prepared weights, likewise.
+template <Config kCfg>
+class PackedRing {
+  static constexpr int kUnits = loop_units_of(kCfg);
+
+ public:
+  DUALGEMM_DEVICE PackedRing(const Params& params, const Place& place, const OperandView&,
+                             uint32_t chunk, uint32_t first)
+      : first_(first) {
+    // Where tiles are wider than what prepared weights are filled up to, warps beyond the last
+    // column have its units: what they multiply is no column of D.
+    const uint32_t last = (params.n - 1) / kMmaRows * kMmaRows;
+    const uint32_t col = fills_tiles(kCfg) ? place.col : min(place.col, last);
+    from_ = params.packed.unit(place.batch, chunk, col / kUnitCols) + threadIdx.x % 32 * 16;
   }
 
- private:
   // The warp's units lie one behind the other, codes and scales, in a stage as in memory.
-  DUALGEMM_DEVICE void copy_packed(const Params& params, uint32_t offset) {
+  DUALGEMM_DEVICE void copy(const Params& params, const Place&, const OperandView&, uint32_t,
+                            uint32_t offset) {
     constexpr uint32_t kBytes = kUnits * kUnitBytes, kAtOnce = 32 * 16, kRest = kBytes % kAtOnce;
     static_assert(weights_bytes_of(kCfg) == kBytes && kRest > 0);
     const uint32_t lane = threadIdx.x % 32, to = first_ + offset + lane * 16;
@@ -143,9 +191,17 @@ class WeightRing {
     from_ += params.packed.chunk_bytes;
   }
 
+  DUALGEMM_DEVICE uint8_t* stage(uint32_t offset) const {
+    return static_cast<uint8_t*>(__cvta_shared_to_generic(first_ + offset));
+  }
+
+ private:
   uint32_t first_;
-  const uint8_t* from_;  // where weights are prepared: what this lane copies next
+  const uint8_t* from_;  // what this lane copies next
 };
+
+template <Config kCfg>
+using WeightRing = std::conditional_t<kCfg.prepared, PackedRing<kCfg>, RowRing<kCfg>>;
 
 // Eight neighbours along k of a lane's two rows of a unit: mma's a of two steps.
 struct Decoded {

@@ -46,7 +46,7 @@ DUALGEMM_DEVICE void multiply_chunk(const Params& params, const Place& place,
   }
 }
 
-// Chunks begin .. end-1, of warp warp_k. matrix: of passes that multiply one of them. stages: the
+// Chunks begin .. end-1, of warp warp_k. matrix: of kSequential. stages: the
 // CTA's.
 template <Config kCfg, bool kPlain>
 DUALGEMM_DEVICE void multiply(const Params& params, const Place& place, const OperandView& matrix,
@@ -57,7 +57,7 @@ DUALGEMM_DEVICE void multiply(const Params& params, const Place& place, const Op
   // Through a shuffle, so that the compiler keeps it: else it makes the address of shared memory
   // from a special register for each chunk.
   const uint32_t first = __shfl_sync(~0u, ptx::shared_address(stages) + warp_k * 2 * kStage, 0);
-  WeightRing<kCfg> ring(params, place, begin, first);
+  WeightRing<kCfg> ring(params, place, matrix, begin, first);
   LaneRows<kCfg, kPlain> rows(params, place);
   rows.load(params, place, begin, 0);
   rows.load(params, place, begin, 1);

@@ -58,7 +58,7 @@ template <Config kCfg>
 DUALGEMM_DEVICE void begin_weights(const Params& params, const Place& place,
                                    const OperandView& matrix, const uint8_t* stages, uint32_t begin,
                                    uint32_t end) {
-  WeightRing<kCfg> ring(params, place, begin, first_weights<kCfg>(first_rows_of(stages)));
+  WeightRing<kCfg> ring(params, place, matrix, begin, first_weights<kCfg>(first_rows_of(stages)));
 #pragma unroll
   for (uint32_t ahead = 0; ahead < kChunksAhead; ++ahead) {
     if (begin + ahead < end)
@@ -68,7 +68,7 @@ DUALGEMM_DEVICE void begin_weights(const Params& params, const Place& place,
 }
 
 // Chunks begin .. end-1, for whose first ones begin_weights() has asked if begins_next_tile(); the
-// last one's phase is still to be waited for. matrix: of passes that multiply one of them.
+// last one's phase is still to be waited for. matrix: of kSequential.
 template <Config kCfg, bool kPlain>
 DUALGEMM_DEVICE void multiply_wide(const Params& params, const Place& place,
                                    const OperandView& matrix, RowTable& table, uint8_t* stages,
@@ -87,7 +87,7 @@ DUALGEMM_DEVICE void multiply_wide(const Params& params, const Place& place,
     return static_cast<uint8_t*>(__cvta_shared_to_generic(first_rows + stage * kRows));
   };
   constexpr uint32_t kBegun = begins_next_tile(kCfg) ? kChunksAhead : 0;
-  WeightRing<kCfg> ring(params, place, begin + kBegun, first_weights<kCfg>(first_rows));
+  WeightRing<kCfg> ring(params, place, matrix, begin + kBegun, first_weights<kCfg>(first_rows));
   const auto copy = [&](uint32_t chunk, uint32_t slot) {
     if (chunk < end) ring.copy(params, place, matrix, chunk, slot);
     ptx::cp_async_commit_group();

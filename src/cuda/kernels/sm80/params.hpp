@@ -6,17 +6,23 @@
 #include "cuda/device/activation.hpp"
 #include "cuda/device/bias.hpp"
 #include "cuda/device/combine.hpp"
+#include "cuda/device/divisor.hpp"
 #include "cuda/device/group_tiles.hpp"
 #include "cuda/device/nvfp4_output.hpp"
 #include "cuda/device/row_index.hpp"
 #include "cuda/kernels/common/operand_view.hpp"
 #include "cuda/kernels/packed/packed_unit.hpp"
+#include "cuda/kernels/sm80/config.hpp"
 #include "cuda/kernels/sm80/shares.hpp"
 
 namespace dualgemm::cuda::sm80 {
 
 struct Params {
-  OperandView a, gate, up;
+  Pass pass;
+  uint32_t unit_cols;  // unit_cols_of(pass)
+  OperandView a;
+  OperandView gate, up;  // what the first and the last 8 of mma's 16 rows are of: of kGate and kUp
+                         // the same matrix twice, whose rows follow each other
   PackedWeights packed;  // instead of gate and up
   uint8_t* d;            // (l, m, n) outputs, aligned to one element (codes: to a byte)
   int64_t d_row_bytes, d_batch_bytes;
@@ -35,17 +41,22 @@ struct Params {
   bool a_aligned, scales_aligned;
   // a_aligned, k ends with a chunk, and A has less than 2^32 words.
   bool a_plain;
-  uint32_t weights_aligned;  // codes of Gate and Up: every row at a multiple of 16 bytes, 8 or 1
+  // Codes of Gate and Up: every row begins at a multiple of 16 bytes, 8 or 1. 16 only if rows lie at
+  // most 2^26 bytes apart.
+  uint32_t weights_aligned;
   uint32_t m, n;
   uint32_t row_scale_stride;  // from a batch's first a_row_scale to the next one's
   uint32_t k16;               // k / 16
+  Divisor chunks;             // along k
   uint32_t tiles_m, tiles_n;  // of a batch
+  Divisor block_tiles;        // tiles_n * kBlockRows
+  Divisor batch_tiles;        // tiles_m * tiles_n; without groups
   uint32_t tiles;             // of all batches; CTAs: tiles * splits, or shares.ctas
   // CTAs that divide the k of every tile of D, or take turns with tiles and have shares of some.
   // Sums of a part of k go to `partials`, and a launch of FinishParams follows:
   // [slot][warp][item][half of an item][lane][4 floats], slot: split * tiles + tile, or
   // Shares::slot().
-  uint32_t splits;
+  Divisor splits;
   Shares shares;
   float* partials;
   GroupTiles groups;   // with a table: instead of tiles_m and l; CTAs for as many as may be

@@ -17,17 +17,14 @@ struct Piece {
   uint64_t slot;
 };
 
-DUALGEMM_DEVICE uint32_t chunks_of_tile(const Params& params) {
-  return (params.k16 + kChunkK16 - 1) / kChunkK16;
-}
-
-// Part `part` of so many of k.
+// Part `part` of so many of k: quotients by these.
 struct Chunks {
   uint32_t begin, end;
 };
-DUALGEMM_DEVICE Chunks chunks_of(const Params& params, uint32_t part, uint32_t parts) {
-  const uint32_t chunks = chunks_of_tile(params);
-  return {chunks * part / parts, chunks * (part + 1) / parts};
+template <class Quotient>
+DUALGEMM_DEVICE Chunks chunks_of(const Params& params, uint32_t part, const Quotient& by_parts) {
+  const uint32_t chunks = params.chunks.value;
+  return {by_parts(chunks * part), by_parts(chunks * (part + 1))};
 }
 
 // Where sums over part `part` of a tile's k lie, if all tiles have as many parts.
@@ -39,17 +36,20 @@ DUALGEMM_DEVICE uint64_t slot_of_part(const Params& params, uint32_t part, uint3
 // tile that no group has, nothing is to be done.
 DUALGEMM_DEVICE Piece piece_of(const Params& params, uint32_t turn) {
   if (params.shares.ctas == 0) {
-    const uint32_t index = blockIdx.x + turn * gridDim.x, tile = index / params.splits;
-    const uint32_t part = index - tile * params.splits;
-    const Chunks chunks = chunks_of(params, part, params.splits);
-    return {tile, chunks.begin, chunks.end, params.splits == 1, slot_of_part(params, part, tile)};
+    const auto by_splits = [&](uint32_t number) { return quotient(number, params.splits); };
+    const uint32_t index = blockIdx.x + turn * gridDim.x, tile = by_splits(index);
+    const uint32_t part = index - tile * params.splits.value;
+    const Chunks chunks = chunks_of(params, part, by_splits);
+    return {tile, chunks.begin, chunks.end, params.splits.value == 1,
+            slot_of_part(params, part, tile)};
   }
   const Shares& shares = params.shares;
-  const uint32_t chunks = chunks_of_tile(params);
+  const uint32_t chunks = params.chunks.value;
   if (turn < shares.whole_turns) return {blockIdx.x + turn * shares.ctas, 0, chunks, true, 0};
   const bool is_first = turn == shares.whole_turns;
   const uint32_t begin = shares.begin(blockIdx.x);
-  const uint32_t tile = begin / chunks + turn - shares.whole_turns, first = tile * chunks;
+  const uint32_t tile = quotient(begin, params.chunks) + turn - shares.whole_turns,
+                 first = tile * chunks;
   const uint32_t end = min(shares.begin(blockIdx.x + 1), first + chunks);
   const uint32_t from = is_first ? begin : min(first, end);
   return {shares.first_shared_tile() + tile, from - first, end - first, end - from == chunks,

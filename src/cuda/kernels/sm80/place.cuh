@@ -16,10 +16,21 @@ struct Place {
   uint32_t swizzled_shift;  // from a row of A to its row of swizzled scales
   uint32_t batch;           // or expert
   uint32_t group_tile;      // of groups: in their table
-  uint32_t tile_col, col;   // first column of the tile, of the warp
+  uint32_t col;             // first column of the warp
   uint32_t warp_n, warp_k;
   uint32_t row, quarter;  // lane / 4: of 8; lane % 4: the 16-block of a chunk
 };
+
+// Tile number `tile` of so many rows of tiles, as tile_index(), for which the host has divided.
+DUALGEMM_DEVICE TileIndex find_tile(const Params& params, uint32_t tile, uint32_t tiles_m) {
+  const uint32_t first = quotient(tile, params.block_tiles) * kBlockRows;
+  const uint32_t rows = min(kBlockRows, tiles_m - first), inside = tile - first * params.tiles_n;
+  // A division by another number takes 25 instructions and 100 cycles.
+  const uint32_t column = rows == 1            ? inside
+                          : rows == kBlockRows ? inside / kBlockRows
+                                               : inside / rows;
+  return {first + inside - column * rows, column};
+}
 
 // Thread `thread` of a tile's, tile `tile`, which exists.
 DUALGEMM_DEVICE Place place_of(const Params& params, const TileShape& shape, uint32_t tile,
@@ -30,31 +41,30 @@ DUALGEMM_DEVICE Place place_of(const Params& params, const TileShape& shape, uin
   place.warp_k = warp / shape.warps_n;
   place.row = lane / 4;
   place.quarter = lane % 4;
-  uint32_t column;
-  if (params.groups.table != nullptr) {
-    const TileIndex index = tile_index(tile, number_of_tiles(params.groups), params.tiles_n);
+  const bool grouped = params.groups.table != nullptr;
+  if (!grouped) place.batch = quotient(tile, params.batch_tiles);
+  const TileIndex index = find_tile(params, tile - place.batch * params.batch_tiles.value,
+                                    grouped ? number_of_tiles(params.groups) : params.tiles_m);
+  if (grouped) {
     const GroupTile rows = tile_of(params.groups, index.m);
     place.group_tile = index.m;
     place.batch = rows.expert;
     place.m_begin = rows.begin;
     place.m_end = rows.end;
     place.swizzled_shift = rows.padded_begin - rows.begin;
-    column = index.n;
   } else {
-    const uint32_t tiles = params.tiles_m * params.tiles_n;
-    place.batch = tile / tiles;
-    const TileIndex index = tile_index(tile - place.batch * tiles, params.tiles_m, params.tiles_n);
     place.m_begin = index.m * shape.tile_m;
     place.m_end = params.m;
-    column = index.n;
   }
-  place.tile_col = column * shape.tile_n;
-  place.col = place.tile_col + place.warp_n * shape.warp_cols;
+  place.col = index.n * shape.tile_n + place.warp_n * shape.warp_cols;
   return place;
 }
 template <Config kCfg>
 DUALGEMM_DEVICE Place place_of_thread(const Params& params, uint32_t tile) {
-  return place_of(params, tile_shape_of(kCfg), tile, ptx::thread_index_anew());
+  TileShape shape = tile_shape_of(kCfg);
+  if (item_kind_of(kCfg) == ItemKind::kAny && makes_one_product(params.pass))
+    shape.tile_n *= 2, shape.warp_cols *= 2;
+  return place_of(params, shape, tile, ptx::thread_index_anew());
 }
 
 // Where a row of A begins, and its scales, if it has any.

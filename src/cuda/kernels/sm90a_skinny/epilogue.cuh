@@ -113,9 +113,8 @@ DUALGEMM_DEVICE void store_block(const Params& params, const Tile& tile, uint32_
   __syncwarp();
   for_outputs(params, g, u, [&](int product, const float(&outputs)[4]) {
     const uint32_t block = block_of(params, columns_of(params, product), col);
-#pragma unroll
-    for (uint32_t i = 0; i < 2; ++i)
-      store_nvfp4(params, rows, tile.m_begin + row + i, block, outputs[i], outputs[2 + i]);
+    store_two_rows(params, rows, tile.m_begin + row, block, {outputs[0], outputs[1]},
+                   {outputs[2], outputs[3]});
     clear_scales_below(params, rows, tile.m_begin + group * kGroupRows, kGroupRows, block);
   });
 }
