@@ -117,10 +117,11 @@ TestedKernel tested(const skinny::Instance& instance) {
   return kernel;
 }
 
-TestedKernel tested(const sm80::Instance& instance, const sm80::Division& division = {}) {
-  constexpr DataType kTypes[] = {DataType::kE2M1, DataType::kF16, DataType::kBF16};
+// With one type of A, whose loops are its own.
+TestedKernel tested(const sm80::Instance& instance, DataType type,
+                    const sm80::Division& division = {}) {
   TestedKernel kernel;
-  kernel.name = instance.entry;
+  kernel.name = fmt::format("{}_{}", instance.entry, name_of(type));
   if (instance.config.pass == sm80::Pass::kUp) kernel.name += "_gate_up";
   if (division.splits > 1) kernel.name += fmt::format("_split{}", division.splits);
   const bool shares = division.splits == sm80::Division::kShares;
@@ -128,7 +129,7 @@ TestedKernel tested(const sm80::Instance& instance, const sm80::Division& divisi
     kernel.name += fmt::format("_{}{}", shares ? "shares" : "turns", division.ctas);
   const bool is_divided = division != sm80::Division{};
   kernel.isa = Isa::kSm80;
-  kernel.a_types = {kTypes[static_cast<int>(instance.config.a_type)]};
+  kernel.a_types = {type};
   kernel.tile_m = sm80::tile_m_of(instance.config);
   kernel.tile_n = sm80::tile_n_of(instance.config);
   kernel.runs_on = [](int capability) { return capability >= 80; };
@@ -221,11 +222,13 @@ const std::vector<TestedKernel>& tested_kernels() {
     for (const bool prepared : {false, true}) {
       for (const auto& instance : sm80::instances(prepared)) {
         // kGate writes no D: kUp runs it. Groups have tests of their own.
-        if (instance.config.pass != sm80::Pass::kGate) kernels.push_back(tested(instance));
-        if (sm80::divides_k_by(instance.config, {}, 3)) {
-          kernels.push_back(tested(instance, {3}));
-          kernels.push_back(tested(instance, {sm80::Division::kShares, 7}));
-          kernels.push_back(tested(instance, {1, 5}));
+        if (instance.config.pass == sm80::Pass::kGate) continue;
+        for (const DataType type : {DataType::kE2M1, DataType::kF16, DataType::kBF16}) {
+          kernels.push_back(tested(instance, type));
+          if (!sm80::divides_k_by(instance.config, {}, 3)) continue;
+          kernels.push_back(tested(instance, type, {3}));
+          kernels.push_back(tested(instance, type, {sm80::Division::kShares, 7}));
+          kernels.push_back(tested(instance, type, {1, 5}));
         }
       }
     }

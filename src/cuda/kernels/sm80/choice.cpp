@@ -100,8 +100,8 @@ Status supports(const Problem& problem) {
 }
 
 bool is_for(const Config& config, const InstanceRequest& request) {
-  return config.a_type == a_type_of(request.problem.a.type) && config.pass == request.pass &&
-         config.prepared == request.prepared && fits_grid(config, request.problem, 1) &&
+  return config.pass == request.pass && config.prepared == request.prepared &&
+         fits_grid(config, request.problem, 1) &&
          (!request.problem.batch_invariant || can_be_invariant(config, request.problem));
 }
 

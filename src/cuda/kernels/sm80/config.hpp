@@ -23,8 +23,8 @@ DUALGEMM_HOST_DEVICE constexpr bool makes_one_product(Pass pass) {
   return pass == Pass::kGate || pass == Pass::kUp;
 }
 
+// A kernel takes all types of A: each has loops over k of its own, the rest is the same.
 struct Config {
-  AType a_type;
   bool prepared;  // weights: PackedUnit
   int groups;     // of 8 rows of A, of each warp and of the tile
   int units;      // of 16 rows of weights, of a warp; a multiple of 2

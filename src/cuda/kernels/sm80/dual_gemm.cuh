@@ -25,7 +25,7 @@ using Exchange = float[kCfg.warps_k - 1][items_of(kCfg)][kItemFloats][32];
 // The total of each item, in the first place of the exchange of the warp that finishes it: item %
 // warps_k along k.
 template <Config kCfg>
-DUALGEMM_DEVICE void add_parts(const Place& place, const Sums<kCfg>& sums,
+DUALGEMM_DEVICE void add_parts(const Params& params, const Place& place, const Sums<kCfg>& sums,
                                Exchange<kCfg>& exchange) {
   const uint32_t lane = threadIdx.x % 32;
 #pragma unroll
@@ -56,7 +56,7 @@ DUALGEMM_DEVICE void add_parts(const Place& place, const Sums<kCfg>& sums,
       }
     }
 #pragma unroll
-    for (int i = 0; i < kItemFloats; ++i) exchange[0][index][i][lane] = totals[i] * kSumUnit<kCfg>;
+    for (int i = 0; i < kItemFloats; ++i) exchange[0][index][i][lane] = totals[i] * params.sum_unit;
   }
 }
 
@@ -84,7 +84,7 @@ DUALGEMM_DEVICE void finish_own(const Params& params, const Place& place, const 
 #pragma unroll
       for (int i = 0; i < kItemFloats; ++i) {
         if (index < kBatch) {
-          items[index][i][lane] = rest[index][i] * kSumUnit<kCfg>;
+          items[index][i][lane] = rest[index][i] * params.sum_unit;
         } else {
           rest[index - kBatch][i] = rest[index][i];
         }
@@ -125,22 +125,44 @@ DUALGEMM_DEVICE void multiply_both(const Params& params, Sums<kCfg>& sums,
   }
 }
 
+// multiply<type of A, whether it is plain>(), where plain ones have loops of their own.
+template <Config kCfg, class Multiply>
+DUALGEMM_DEVICE void for_rows(const Params& params, const Multiply& multiply) {
+  const auto of_type = [&]<AType kType>() {
+    if (has_plain_loop(kCfg) && params.a_plain) {
+      multiply.template operator()<kType, has_plain_loop(kCfg)>();
+    } else {
+      multiply.template operator()<kType, false>();
+    }
+  };
+  switch (params.a_type) {
+    case AType::kE2M1:
+      return of_type.template operator()<AType::kE2M1>();
+    case AType::kF16:
+      return of_type.template operator()<AType::kF16>();
+    case AType::kBF16:
+      return of_type.template operator()<AType::kBF16>();
+  }
+}
+
+// Through a shuffle, so that it is found anew: the loops leave no register for it.
+DUALGEMM_DEVICE uint32_t tile_of_turn(uint32_t turn) {
+  return blockIdx.x + __shfl_sync(~0u, turn, 0) * gridDim.x;
+}
+
 // A tile with few rows.
 template <Config kCfg>
-DUALGEMM_DEVICE void compute_tile(const Params& params, const Place& place, uint32_t tile,
-                                  uint8_t* stages) {
+DUALGEMM_DEVICE void compute_tile(const Params& params, uint32_t turn, uint8_t* stages) {
+  const Place place = place_of_thread<kCfg>(params, tile_of_turn(turn));
   const uint32_t warp_k = ptx::warp_index();
   const Chunks chunks =
       chunks_of(params, warp_k, [](uint32_t number) { return number / kCfg.warps_k; });
   Sums<kCfg> sums;
   const auto multiply_one = [&](const OperandView& matrix, LoopSums<kCfg>& of_one) {
-    if (has_plain_loop(kCfg) && params.a_plain) {
-      multiply<kCfg, has_plain_loop(kCfg)>(params, place, matrix, stages, warp_k, chunks.begin,
-                                           chunks.end, of_one);
-    } else {
-      multiply<kCfg, false>(params, place, matrix, stages, warp_k, chunks.begin, chunks.end,
-                            of_one);
-    }
+    for_rows<kCfg>(params, [&]<AType kType, bool kPlain>() {
+      multiply<kCfg, kType, kPlain>(params, place, matrix, stages, warp_k, chunks.begin, chunks.end,
+                                    of_one);
+    });
   };
   if constexpr (kCfg.pass == Pass::kSequential) {
     multiply_both<kCfg>(params, sums,
@@ -152,9 +174,9 @@ DUALGEMM_DEVICE void compute_tile(const Params& params, const Place& place, uint
   __syncwarp();
   __syncthreads();  // sums take the stages' place
   // Found anew, so that the loop need not keep it in registers.
-  const Place finished = place_of_thread<kCfg>(params, tile);
+  const Place finished = place_of_thread<kCfg>(params, tile_of_turn(turn));
   auto& exchange = *reinterpret_cast<Exchange<kCfg>*>(stages);
-  add_parts<kCfg>(finished, sums, exchange);
+  add_parts<kCfg>(params, finished, sums, exchange);
   finish<item_kind_of(kCfg)>(params, finished, exchange[0], 0, items_of(kCfg), kCfg.groups,
                              kCfg.warps_k);
 }
@@ -187,13 +209,10 @@ DUALGEMM_DEVICE void compute_wide_tile(const Params& params, const Piece& piece,
   Sums<kCfg> sums;
   const auto multiply_one = [&](const OperandView& matrix, LoopSums<kCfg>& of_one) {
     if (piece.begin == piece.end) return;  // there are more parts of k than chunks
-    if (has_plain_loop(kCfg) && params.a_plain) {
-      multiply_wide<kCfg, has_plain_loop(kCfg)>(params, place, matrix, table, stages, read,
-                                                piece.begin, piece.end, of_one);
-    } else {
-      multiply_wide<kCfg, false>(params, place, matrix, table, stages, read, piece.begin, piece.end,
-                                 of_one);
-    }
+    for_rows<kCfg>(params, [&]<AType kType, bool kPlain>() {
+      multiply_wide<kCfg, kType, kPlain>(params, place, matrix, table, stages, read, piece.begin,
+                                         piece.end, of_one);
+    });
     ptx::cp_async_wait_group<0>();
     __syncwarp();
     __syncthreads();  // sums, or the other product's stages, take the stages' place
@@ -243,9 +262,9 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
     }
   } else {
 #pragma unroll 1
-    for (uint32_t tile = blockIdx.x;; tile += gridDim.x) {
-      if (!tile_exists(params, tile)) return;
-      compute_tile<kCfg>(params, place_of_thread<kCfg>(params, tile), tile, smem);
+    for (uint32_t turn = 0;; ++turn) {
+      if (!tile_exists(params, tile_of_turn(turn))) return;
+      compute_tile<kCfg>(params, turn, smem);
       if (has_one_tile(params)) return;
       __syncwarp();
       __syncthreads();  // sums have been read

@@ -13,9 +13,6 @@
 
 namespace dualgemm::cuda::sm80 {
 
-template <Config kCfg>
-inline constexpr float kSumUnit = sum_unit_of(kCfg.a_type);
-
 DUALGEMM_DEVICE uint32_t output_row(const Place& place, uint32_t group, int i) {
   return place.m_begin + group * kGroupRows + 2 * place.quarter + i;
 }

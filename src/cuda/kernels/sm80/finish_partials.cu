@@ -81,7 +81,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
   }
 #pragma unroll
-  for (int i = 0; i < kItemFloats; ++i) items[warp][i][lane] = totals[i] * finish.unit;
+  for (int i = 0; i < kItemFloats; ++i) items[warp][i][lane] = totals[i] * params.sum_unit;
   finish_item<ItemKind::kBoth>(params, place, group, place.col + pair * kMmaRows + place.row,
                                items[warp]);
 }

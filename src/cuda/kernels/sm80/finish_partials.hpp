@@ -13,7 +13,6 @@ struct FinishParams {
   Params of_tiles;  // of the launch that made the sums
   TileShape shape;  // its kernel's
   uint32_t items;   // of a warp
-  float unit;       // what totals are multiplied with: sum_unit_of()
 };
 
 // One warp for each item.

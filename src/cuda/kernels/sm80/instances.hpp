@@ -19,35 +19,26 @@
 #define DUALGEMM_SM80_TILE_r128_n8 16, 2, 8, 1
 #define DUALGEMM_SM80_TILE_r64_n8_twice 8, 4, 8, 1  // two loops over k, of half of the units
 
-// X(pass, the name of its kernel, type of A, its name, prepared, its name, tile)
-#define DUALGEMM_SM80_16_BITS(X, pass, pass_name, prepared, prepared_name, tile) \
-  X(pass, pass_name, kF16, f16, prepared, prepared_name, tile)                   \
-  X(pass, pass_name, kBF16, bf16, prepared, prepared_name, tile)
-#define DUALGEMM_SM80_TYPES(X, pass, pass_name, prepared, prepared_name, tile) \
-  X(pass, pass_name, kE2M1, e2m1, prepared, prepared_name, tile)               \
-  DUALGEMM_SM80_16_BITS(X, pass, pass_name, prepared, prepared_name, tile)
-#define DUALGEMM_SM80_FEW_ROWS(X, prepared, prepared_name)               \
-  DUALGEMM_SM80_TYPES(X, kFused, fused, prepared, prepared_name, r8_k8)  \
-  DUALGEMM_SM80_TYPES(X, kFused, fused, prepared, prepared_name, r16_k8) \
-  DUALGEMM_SM80_TYPES(X, kFused, fused, prepared, prepared_name, r32_k8) \
-  DUALGEMM_SM80_TYPES(X, kFused, fused, prepared, prepared_name, r32_k4)
-#define DUALGEMM_SM80_FUSED(X)                                   \
-  DUALGEMM_SM80_FEW_ROWS(X, false, unpacked)                     \
-  DUALGEMM_SM80_TYPES(X, kFused, fused, false, unpacked, r64_n8) \
-  DUALGEMM_SM80_TYPES(X, kFused, fused, false, unpacked, r128_n8)
-// An A of 16 bits has more tiles to choose from than NVFP4, and than unpacked weights, as the wheel
-// has room for no more.
-#define DUALGEMM_SM80_PREPARED(X)                                  \
-  DUALGEMM_SM80_FEW_ROWS(X, true, prepared)                        \
-  DUALGEMM_SM80_16_BITS(X, kFused, fused, true, prepared, r48_n12) \
-  X(kFused, fused, kE2M1, e2m1, true, prepared, r64_n8)            \
-  DUALGEMM_SM80_16_BITS(X, kFused, fused, true, prepared, r64_n12) \
-  DUALGEMM_SM80_16_BITS(X, kFused, fused, true, prepared, r96_n8)  \
-  DUALGEMM_SM80_TYPES(X, kFused, fused, true, prepared, r128_n8)
-#define DUALGEMM_SM80_PASS(X, pass, pass_name, wide)               \
-  DUALGEMM_SM80_TYPES(X, pass, pass_name, false, unpacked, r16_k8) \
-  DUALGEMM_SM80_TYPES(X, pass, pass_name, false, unpacked, r32_k4) \
-  DUALGEMM_SM80_TYPES(X, pass, pass_name, false, unpacked, wide)
+// X(pass, the name of its kernel, prepared, its name, tile)
+#define DUALGEMM_SM80_FEW_ROWS(X, prepared, prepared_name) \
+  X(kFused, fused, prepared, prepared_name, r8_k8)         \
+  X(kFused, fused, prepared, prepared_name, r16_k8)        \
+  X(kFused, fused, prepared, prepared_name, r32_k8)        \
+  X(kFused, fused, prepared, prepared_name, r32_k4)
+#define DUALGEMM_SM80_FUSED(X)               \
+  DUALGEMM_SM80_FEW_ROWS(X, false, unpacked) \
+  X(kFused, fused, false, unpacked, r64_n8)  \
+  X(kFused, fused, false, unpacked, r128_n8)
+#define DUALGEMM_SM80_PREPARED(X)           \
+  DUALGEMM_SM80_FEW_ROWS(X, true, prepared) \
+  X(kFused, fused, true, prepared, r48_n12) \
+  X(kFused, fused, true, prepared, r64_n12) \
+  X(kFused, fused, true, prepared, r96_n8)  \
+  X(kFused, fused, true, prepared, r128_n8)
+#define DUALGEMM_SM80_PASS(X, pass, pass_name, wide) \
+  X(pass, pass_name, false, unpacked, r16_k8)        \
+  X(pass, pass_name, false, unpacked, r32_k4)        \
+  X(pass, pass_name, false, unpacked, wide)
 #define DUALGEMM_SM80_SEQUENTIAL(X) DUALGEMM_SM80_PASS(X, kSequential, sequential, r64_n8_twice)
 // By kernels of kFused.
 #define DUALGEMM_SM80_ONE_PRODUCT(X)           \

@@ -17,11 +17,11 @@ namespace dualgemm::cuda::sm80 {
 
 // kPlain: Params::a_plain. With branches for other A in the loop over k, never taken, 16 and 32
 // rows took 9 to 16 % longer (H200).
-template <Config kCfg, bool kPlain>
+template <Config kCfg, AType kType, bool kPlain>
 class LaneRows {
-  static constexpr bool kDecodes = kCfg.a_type == AType::kE2M1;
+  static constexpr bool kDecodes = kType == AType::kE2M1;
   using Word = std::conditional_t<kDecodes, uint32_t, uint4>;
-  static constexpr uint32_t kWordBytes = word_bytes_of(kCfg.a_type);
+  static constexpr uint32_t kWordBytes = word_bytes_of(kType);
   static_assert(kWordBytes == sizeof(Word));
 
  public:
@@ -32,38 +32,38 @@ class LaneRows {
       const RowOfA at =
           row_of_a<kDecodes>(params, place, place.m_begin + group * kGroupRows + place.row);
       if constexpr (kPlain) {
-        rows_[group] = static_cast<uint32_t>((at.row - params.a.rows) / kWordBytes);
+        rows_[group] =
+            static_cast<uint32_t>((at.row - params.a.rows) / kWordBytes) + 2 * place.quarter;
       } else {
         rows_[group] = at.row;
       }
-      if constexpr (kDecodes) scales_[group] = at.scales;
+      if constexpr (kDecodes) scales_[group] = at.scales + (kPlain ? place.quarter : 0);
     }
   }
 
   // Asks for a word of a chunk, for take(): what lies at or after k is zero, or the last chunk once
   // more, which nothing takes. chunk: the same in all lanes.
   DUALGEMM_DEVICE void load(const Params& params, const Place& place, uint32_t chunk, int word) {
-    if constexpr (kPlain) chunk = min(chunk, params.k16 / kChunkK16 - 1);
-    const uint32_t block = chunk * kChunkK16 + place.quarter, at = 2 * block + word;
     if constexpr (kPlain) {
+      chunk = min(chunk, params.k16 / kChunkK16 - 1);
 #pragma unroll
-      for (int group = 0; group < kCfg.groups; ++group)
-        raw_[group][word] =
-            ptx::ld_global(reinterpret_cast<const Word*>(params.a.rows) + (rows_[group] + at));
-    } else if (params.a_aligned && (chunk + 1) * kChunkK16 <= params.k16) {
-#pragma unroll
-      for (int group = 0; group < kCfg.groups; ++group)
-        raw_[group][word] = *reinterpret_cast<const Word*>(rows_[group] + at * kWordBytes);
+      for (int group = 0; group < kCfg.groups; ++group) {
+        raw_[group][word] = ptx::ld_global(reinterpret_cast<const Word*>(params.a.rows) +
+                                           (rows_[group] + (chunk * 2 * kChunkK16 + word)));
+      }
+      if (word == 0) ask_for_scales(params.a.scales.place(chunk * kChunkK16));
     } else {
+      const uint32_t block = chunk * kChunkK16 + place.quarter, at = 2 * block + word;
+      if (params.a_aligned && (chunk + 1) * kChunkK16 <= params.k16) {
 #pragma unroll
-      for (int group = 0; group < kCfg.groups; ++group)
-        load_rarely(raw_[group][word], rows_[group], at * kWordBytes, block < params.k16);
-    }
-    if constexpr (kDecodes) {
-      if (word != 0) return;
-      const uint32_t scale = params.a.scales.place(min(block, params.k16 - 1));
+        for (int group = 0; group < kCfg.groups; ++group)
+          raw_[group][word] = *reinterpret_cast<const Word*>(rows_[group] + at * kWordBytes);
+      } else {
 #pragma unroll
-      for (int group = 0; group < kCfg.groups; ++group) raw_scales_[group] = scales_[group][scale];
+        for (int group = 0; group < kCfg.groups; ++group)
+          load_rarely(raw_[group][word], rows_[group], at * kWordBytes, block < params.k16);
+      }
+      if (word == 0) ask_for_scales(params.a.scales.place(min(block, params.k16 - 1)));
     }
   }
 
@@ -80,7 +80,14 @@ class LaneRows {
  private:
   static constexpr int kScales = kDecodes ? kCfg.groups : 1;
 
-  // Where rows begin; kPlain: in words from A's first one on.
+  DUALGEMM_DEVICE void ask_for_scales(uint32_t at) {
+    if constexpr (kDecodes) {
+#pragma unroll
+      for (int group = 0; group < kCfg.groups; ++group) raw_scales_[group] = scales_[group][at];
+    }
+  }
+
+  // Where rows begin; kPlain: where this lane's words of them do, in words from A's first one on.
   std::conditional_t<kPlain, uint32_t, const uint8_t*> rows_[kCfg.groups];
   const uint8_t* scales_[kScales];
   Word raw_[kCfg.groups][2];

@@ -35,6 +35,8 @@ Params params_of(const LaunchParts& parts) {
   const Config& config = parts.instance.config;
   const bool grouped = p.grouping != Grouping::kNone;
   Params params{};
+  params.a_type = a_type_of(p.a.type);
+  params.sum_unit = sum_unit_of(params.a_type);
   params.pass = config.pass;
   params.unit_cols = unit_cols_of(config.pass);
   params.a = view_of(problem.a, buffers.a, buffers.a_scales);
@@ -47,7 +49,7 @@ Params params_of(const LaunchParts& parts) {
   params.r1 = static_cast<float*>(parts.workspace);
   params.r1_ld = r1_ld(p);
   params.output = output_type_of(p.d.type);
-  const int64_t a_bytes = config.a_type == AType::kE2M1 ? kBlockCodeBytes : kPieceBytes;
+  const int64_t a_bytes = params.a_type == AType::kE2M1 ? kBlockCodeBytes : kPieceBytes;
   params.a_aligned = rows_begin_at_multiples_of(a_bytes, params.a);
   const auto weights_begin_at = [&](int64_t bytes) {
     return rows_begin_at_multiples_of(bytes, params.gate) &&
@@ -62,7 +64,7 @@ Params params_of(const LaunchParts& parts) {
   params.k16 = static_cast<uint32_t>(p.k / 16);
   params.a_plain = params.a_aligned && p.k % kChunkK == 0 &&
                    (core::rows_of_a(p) * params.a.row_bytes + p.l * params.a.batch_bytes) /
-                           word_bytes_of(config.a_type) <=
+                           word_bytes_of(params.a_type) <=
                        int64_t{UINT32_MAX};
   if (grouped) params.groups = group_tiles_of(p, buffers, parts.workspace);
   params.row_index = row_index_of(p, buffers);
@@ -134,8 +136,7 @@ std::vector<KernelLaunch> build_fused(const LaunchParts& parts) {
     const Config& config = parts.instance.config;
     launches.push_back(finish_partials_launch({.of_tiles = params,
                                                .shape = tile_shape_of(config),
-                                               .items = static_cast<uint32_t>(items_of(config)),
-                                               .unit = sum_unit_of(config.a_type)}));
+                                               .items = static_cast<uint32_t>(items_of(config))}));
   }
   return launches;
 }

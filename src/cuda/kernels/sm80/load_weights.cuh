@@ -209,9 +209,8 @@ struct Decoded {
 };
 
 // A lane's two scales of a unit of a stage, one for each half, as expand_scales() makes them.
-template <Config kCfg>
+template <Config kCfg, bool kBf16>
 DUALGEMM_DEVICE uint32_t load_scales(const uint8_t* stage, int unit) {
-  constexpr bool kBf16 = kCfg.a_type == AType::kBF16;
   const uint32_t lane = threadIdx.x % 32;
   if constexpr (kCfg.prepared) {
     const uint8_t* const scales = stage + unit * kUnitBytes + kCodeBytes;
@@ -224,9 +223,8 @@ DUALGEMM_DEVICE uint32_t load_scales(const uint8_t* stage, int unit) {
 }
 
 // Word `word` of a unit of a stage.
-template <Config kCfg>
+template <Config kCfg, bool kBf16>
 DUALGEMM_DEVICE Decoded decode(const uint8_t* stage, int unit, int word, uint32_t scales) {
-  constexpr bool kBf16 = kCfg.a_type == AType::kBF16;
   const uint32_t lane = threadIdx.x % 32;
   uint32_t low, high;
   if constexpr (kCfg.prepared) {

@@ -16,23 +16,23 @@ namespace dualgemm::cuda::sm80 {
 
 // A chunk. The next weights are decoded before the MMAs of those at hand are issued, and the words
 // of rows of the next chunk are asked for as soon as those of this one are in use.
-template <Config kCfg, bool kPlain>
+template <Config kCfg, AType kType, bool kPlain>
 DUALGEMM_DEVICE void multiply_chunk(const Params& params, const Place& place,
-                                    LaneRows<kCfg, kPlain>& rows, uint32_t next_chunk,
+                                    LaneRows<kCfg, kType, kPlain>& rows, uint32_t next_chunk,
                                     const uint8_t* weights, LoopSums<kCfg>& sums) {
-  constexpr bool kBf16 = kCfg.a_type == AType::kBF16;
+  constexpr bool kBf16 = kType == AType::kBF16;
   constexpr int kUnits = loop_units_of(kCfg), kTurns = 2 * kUnits;
   uint4 eights[kCfg.groups];
 #pragma unroll
   for (int group = 0; group < kCfg.groups; ++group) eights[group] = rows.take(group, 0);
   rows.load(params, place, next_chunk, 0);
-  Decoded next = decode<kCfg>(weights, 0, 0, load_scales<kCfg>(weights, 0));
+  Decoded next = decode<kCfg, kBf16>(weights, 0, 0, load_scales<kCfg, kBf16>(weights, 0));
 #pragma unroll
   for (int turn = 0; turn < kTurns; ++turn) {
     const Decoded now = next;
     if (turn + 1 < kTurns) {
       const int unit = (turn + 1) % kUnits, word = (turn + 1) / kUnits;
-      next = decode<kCfg>(weights, unit, word, load_scales<kCfg>(weights, unit));
+      next = decode<kCfg, kBf16>(weights, unit, word, load_scales<kCfg, kBf16>(weights, unit));
     }
 #pragma unroll
     for (int step = 0; step < 2; ++step) {
@@ -48,7 +48,7 @@ DUALGEMM_DEVICE void multiply_chunk(const Params& params, const Place& place,
 
 // Chunks begin .. end-1, of warp warp_k. matrix: of kSequential. stages: the
 // CTA's.
-template <Config kCfg, bool kPlain>
+template <Config kCfg, AType kType, bool kPlain>
 DUALGEMM_DEVICE void multiply(const Params& params, const Place& place, const OperandView& matrix,
                               uint8_t* stages, uint32_t warp_k, uint32_t begin, uint32_t end,
                               LoopSums<kCfg>& sums) {
@@ -58,7 +58,7 @@ DUALGEMM_DEVICE void multiply(const Params& params, const Place& place, const Op
   // from a special register for each chunk.
   const uint32_t first = __shfl_sync(~0u, ptx::shared_address(stages) + warp_k * 2 * kStage, 0);
   WeightRing<kCfg> ring(params, place, matrix, begin, first);
-  LaneRows<kCfg, kPlain> rows(params, place);
+  LaneRows<kCfg, kType, kPlain> rows(params, place);
   rows.load(params, place, begin, 0);
   rows.load(params, place, begin, 1);
   uint32_t stage = 0;
@@ -75,7 +75,7 @@ DUALGEMM_DEVICE void multiply(const Params& params, const Place& place, const Op
     stage = kStage - stage;
     if (filled == begin) continue;
     if constexpr (!kCfg.prepared) __syncwarp();  // copies have branches, mma needs the whole warp
-    multiply_chunk<kCfg, kPlain>(params, place, rows, filled, ring.stage(stage), sums);
+    multiply_chunk<kCfg, kType, kPlain>(params, place, rows, filled, ring.stage(stage), sums);
   }
   __syncwarp();  // the stages have been read
 }

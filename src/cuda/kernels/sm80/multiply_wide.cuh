@@ -69,17 +69,17 @@ DUALGEMM_DEVICE void begin_weights(const Params& params, const Place& place,
 
 // Chunks begin .. end-1, for whose first ones begin_weights() has asked if begins_next_tile(); the
 // last one's phase is still to be waited for. matrix: of kSequential.
-template <Config kCfg, bool kPlain>
+template <Config kCfg, AType kType, bool kPlain>
 DUALGEMM_DEVICE void multiply_wide(const Params& params, const Place& place,
                                    const OperandView& matrix, RowTable& table, uint8_t* stages,
                                    RowsBarrier& read, uint32_t begin, uint32_t end,
                                    LoopSums<kCfg>& sums) {
-  constexpr bool kBf16 = kCfg.a_type == AType::kBF16;
+  constexpr bool kBf16 = kType == AType::kBF16;
   constexpr int kUnits = 2, kAtOnce = at_once_of(kCfg), kParts = kCfg.groups / kAtOnce;
   static_assert(kCfg.groups % kAtOnce == 0);
   static_assert(is_wide(kCfg) && loop_units_of(kCfg) == kUnits && kUnits % kParts == 0);
-  // With weights as they lie 128 rows leave no register for scales: 72 bytes were spilled.
-  constexpr bool kKeepsScales = kCfg.prepared;
+  // Sums of two products leave no register for scales.
+  constexpr bool kKeepsScales = kCfg.pass != Pass::kSequential;
   static_assert(kRowStages == 4 && stages_of(kCfg) == kChunksAhead + 1);
   constexpr uint32_t kRows = rows_bytes_of(kCfg), kWeights = weights_bytes_of(kCfg);
   const uint32_t first_rows = first_rows_of(stages);
@@ -94,7 +94,7 @@ DUALGEMM_DEVICE void multiply_wide(const Params& params, const Place& place,
   };
   // The first three chunks' rows are asked for together: one after the other they took a way to
   // memory each.
-  RowStager<kCfg, kPlain> stager(params, place, table);
+  RowStager<kCfg, kType, kPlain> stager(params, place, table);
   auto first = stager, second = stager;
   first.load(params, begin);
   if constexpr (kBegun == 0) {
@@ -118,8 +118,8 @@ DUALGEMM_DEVICE void multiply_wide(const Params& params, const Place& place,
   Decoded next[kUnits];
 #pragma unroll
   for (int unit = 0; unit < kUnits; ++unit) {
-    scales[unit] = load_scales<kCfg>(ring.stage(0), unit);
-    next[unit] = decode<kCfg>(ring.stage(0), unit, 0, scales[unit]);
+    scales[unit] = load_scales<kCfg, kBf16>(ring.stage(0), unit);
+    next[unit] = decode<kCfg, kBf16>(ring.stage(0), unit, 0, scales[unit]);
   }
   uint32_t stage = 0, slot = 0;
 #pragma unroll 1
@@ -145,8 +145,8 @@ DUALGEMM_DEVICE void multiply_wide(const Params& params, const Place& place,
         for (int i = 0; i < kUnits / kParts; ++i) {
           const int unit = part * kUnits / kParts + i;
           const uint8_t* const from = ring.stage(word == 0 ? slot : next_slot);
-          if (word == 1 || !kKeepsScales) scales[unit] = load_scales<kCfg>(from, unit);
-          next[unit] = decode<kCfg>(from, unit, 1 - word, scales[unit]);
+          if (word == 1 || !kKeepsScales) scales[unit] = load_scales<kCfg, kBf16>(from, unit);
+          next[unit] = decode<kCfg, kBf16>(from, unit, 1 - word, scales[unit]);
         }
         if (word == 1 && part_is_last) {
           read.wait<kParts == 1>();  // for the phase of the chunk before this one

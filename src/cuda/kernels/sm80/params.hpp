@@ -18,6 +18,8 @@
 namespace dualgemm::cuda::sm80 {
 
 struct Params {
+  AType a_type;
+  float sum_unit;  // sum_unit_of(a_type)
   Pass pass;
   uint32_t unit_cols;  // unit_cols_of(pass)
   OperandView a;

@@ -21,13 +21,15 @@ DUALGEMM_DEVICE uint32_t piece_place(uint32_t row, uint32_t piece) {
 // codes, of rows kStep apart. Where the rows begin stands in shared memory, as 128 of them leave no
 // registers for it.
 // kPlain: Params::a_plain.
-template <Config kCfg, bool kPlain>
+template <Config kCfg, AType kType, bool kPlain>
 class RowStager {
-  static constexpr bool kDecodes = kCfg.a_type == AType::kE2M1;
+  static constexpr bool kDecodes = kType == AType::kE2M1;
   static constexpr uint32_t kOfRow = kDecodes ? kChunkK16 : kPieces;  // threads, of one warp
   static constexpr uint32_t kStep = threads_of(kCfg) / kOfRow;
   static constexpr int kCount = (tile_m_of(kCfg) + kStep - 1) / kStep;
-  static_assert(kStep % 8 == 0 && kStep <= tile_m_of(kCfg));
+  // Threads beyond the tile's rows have one in the table, too.
+  static constexpr uint32_t kRows = kStep < tile_m_of(kCfg) ? tile_m_of(kCfg) : kStep;
+  static_assert(kStep % 8 == 0 && kRows <= kMaxTileM);
   static_assert(tile_m_of(kCfg) % (32 / kOfRow) == 0, "of a warp's rows a tile has all or none");
 
  public:
@@ -37,7 +39,7 @@ class RowStager {
     const uint32_t first = threadIdx.x / kOfRow;
     __syncwarp();  // its rows of a tile before have been read
 #pragma unroll 1
-    for (uint32_t row = first; row < tile_m_of(kCfg); row += kStep) {
+    for (uint32_t row = first; row < kRows; row += kStep) {
       const RowOfA at = row_of_a<kDecodes>(params, place, place.m_begin + row);
       if (threadIdx.x % kOfRow != 0) continue;
       table_.rows[row] = at.row;
@@ -94,7 +96,7 @@ class RowStager {
     constexpr uint32_t kWhole = tile_m_of(kCfg) / kStep;
     return i < kWhole || threadIdx.x / kOfRow + i * kStep < tile_m_of(kCfg);
   }
-  // In the tile; one of those that it has, so that nothing branches around loads.
+  // In the table; one of those that this thread has there, so that nothing branches around loads.
   DUALGEMM_DEVICE static uint32_t number(int i) {
     return threadIdx.x / kOfRow + (has(i) ? i * kStep : 0);
   }
