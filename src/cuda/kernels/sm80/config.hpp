@@ -94,6 +94,12 @@ DUALGEMM_HOST_DEVICE constexpr int min_ctas_of(const Config& config) {
   return ctas > 0 ? ctas : 1;
 }
 
+// Whether registers are so few that what is found anew instead of kept decides whether some are
+// spilled: 8 to 50 bytes were, with all types of A in one kernel.
+DUALGEMM_HOST_DEVICE constexpr bool lacks_registers(const Config& config) {
+  return config.groups == 4 && min_ctas_of(config) == 3;
+}
+
 // Whether an A whose rows and k suit whole chunks (Params::a_plain) has a loop over k of its own,
 // which takes a third more time to compile.
 DUALGEMM_HOST_DEVICE constexpr bool has_plain_loop(const Config& config) { return config.prepared; }

@@ -65,35 +65,39 @@ DUALGEMM_DEVICE void add_parts(const Params& params, const Place& place, const S
 template <Config kCfg, class Between>
 DUALGEMM_DEVICE void finish_own(const Params& params, const Place& place, const Sums<kCfg>& sums,
                                 uint8_t* smem, const Between& between) {
-  constexpr int kBatch = batch_items_of(kCfg);
-  static_assert(items_of(kCfg) % kBatch == 0);
+  constexpr int kItems = items_of(kCfg), kBatch = batch_items_of(kCfg);
+  static_assert(kItems % kBatch == 0);
   static_assert(!is_wide(kCfg) || sums_bytes_of(kCfg) <= kRowStages * rows_bytes_of(kCfg),
                 "weights of the next tile are on their way into the stages behind");
   const uint32_t thread = ptx::thread_index_anew(), lane = thread % 32;
   auto* const items = reinterpret_cast<float(*)[kItemFloats][32]>(smem) + thread / 32 * kBatch;
-  float rest[items_of(kCfg)][kItemFloats];
+  float rest[kItems][kItemFloats];
 #pragma unroll
-  for (int index = 0; index < items_of(kCfg); ++index) {
+  for (int index = 0; index < kItems; ++index) {
 #pragma unroll
     for (int i = 0; i < kItemFloats; ++i) rest[index][i] = sums.of_item(index, i);
   }
+  // One loop: with another one around it the compiler loads constants anew for each output.
+  uint32_t at = kBatch;
 #pragma unroll 1
-  for (uint32_t first = 0; first < items_of(kCfg); first += kBatch) {
+  for (uint32_t item = 0; item < kItems; ++item, ++at) {
+    if (at == kBatch) {
+      __syncwarp();
 #pragma unroll
-    for (int index = 0; index < items_of(kCfg); ++index) {
+      for (int index = 0; index < kItems; ++index) {
 #pragma unroll
-      for (int i = 0; i < kItemFloats; ++i) {
-        if (index < kBatch) {
-          items[index][i][lane] = rest[index][i] * params.sum_unit;
-        } else {
-          rest[index - kBatch][i] = rest[index][i];
+        for (int i = 0; i < kItemFloats; ++i) {
+          if (index < kBatch) {
+            items[index][i][lane] = rest[index][i] * params.sum_unit;
+          } else {
+            rest[index - kBatch][i] = rest[index][i];
+          }
         }
       }
+      if (item == 0) between();
+      at = 0;
     }
-    __syncwarp();
-    if (first == 0) between();
-    finish<item_kind_of(kCfg)>(params, place, items, first, kBatch, kCfg.groups, 1);
-    __syncwarp();
+    finish<item_kind_of(kCfg)>(params, place, item, kCfg.groups, items[at]);
   }
 }
 
@@ -160,8 +164,9 @@ DUALGEMM_DEVICE void compute_tile(const Params& params, uint32_t turn, uint8_t* 
   Sums<kCfg> sums;
   const auto multiply_one = [&](const OperandView& matrix, LoopSums<kCfg>& of_one) {
     for_rows<kCfg>(params, [&]<AType kType, bool kPlain>() {
-      multiply<kCfg, kType, kPlain>(params, place, matrix, stages, warp_k, chunks.begin, chunks.end,
-                                    of_one);
+      multiply<kCfg, kType, kPlain>(
+          params, lacks_registers(kCfg) ? place_of_thread<kCfg>(params, tile_of_turn(turn)) : place,
+          matrix, stages, warp_k, chunks.begin, chunks.end, of_one);
     });
   };
   if constexpr (kCfg.pass == Pass::kSequential) {
@@ -177,8 +182,9 @@ DUALGEMM_DEVICE void compute_tile(const Params& params, uint32_t turn, uint8_t* 
   const Place finished = place_of_thread<kCfg>(params, tile_of_turn(turn));
   auto& exchange = *reinterpret_cast<Exchange<kCfg>*>(stages);
   add_parts<kCfg>(params, finished, sums, exchange);
-  finish<item_kind_of(kCfg)>(params, finished, exchange[0], 0, items_of(kCfg), kCfg.groups,
-                             kCfg.warps_k);
+#pragma unroll 1
+  for (uint32_t item = finished.warp_k; item < items_of(kCfg); item += kCfg.warps_k)
+    finish<item_kind_of(kCfg)>(params, finished, item, kCfg.groups, exchange[0][item]);
 }
 
 // Whether a CTA has one tile, or a part of one; else it takes turns.

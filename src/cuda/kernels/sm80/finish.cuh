@@ -17,9 +17,9 @@ DUALGEMM_DEVICE void activate_product(const Params& params, float (&g)[2], const
   activate_all(params.act, g, others);
 }
 
-// An item's outputs from column `col` on, or its part of R1: sums of halves of 8 columns one after
-// the other. Outputs of NVFP4 take the place of sums until their block is whole: one copy of the
-// activations serves all.
+// An item's outputs from column `col` on, or its part of R1: 16 columns at a time, halves of 8 one
+// after the other. Outputs of NVFP4 take the place of sums until their block is whole: one copy of
+// the activations serves all.
 template <ItemKind kKind>
 DUALGEMM_DEVICE void finish_item(const Params& params, const Place& place, uint32_t group,
                                  uint32_t col, float (&totals)[kItemFloats][32]) {
@@ -28,15 +28,17 @@ DUALGEMM_DEVICE void finish_item(const Params& params, const Place& place, uint3
   const uint32_t next = kKind == ItemKind::kSequential || one ? 2 : 4;
   const uint32_t up = one ? 0 : 6 - next;
   const uint32_t lane = threadIdx.x % 32;
-  const uint32_t halves = one ? 4 : 2;
-  const int products = params.combine.side_by_side ? 2 : 1;
+  const int turns = one || params.combine.side_by_side ? 2 : 1;  // of units, or of products
 #pragma unroll 1
-  for (int product = 0; product < products; ++product) {
+  for (int turn = 0; turn < turns; ++turn) {
+    const int product = one ? 0 : turn;
+    const uint32_t first = one ? turn * kMmaRows : 0;  // column
+    float(*const block)[32] = totals + first / 4;
 #pragma unroll 1
-    for (uint32_t half = 0; half < halves; ++half) {
+    for (uint32_t half = 0; half < 2; ++half) {
       __syncwarp();
-      float(*const sums)[32] = totals + next * half;
-      const uint32_t column = col + half * kHalfCols;
+      float(*const sums)[32] = block + next * half;
+      const uint32_t column = col + first + half * kHalfCols;
       float g[2] = {sums[0][lane], sums[1][lane]}, u[2] = {sums[up][lane], sums[up + 1][lane]};
       if (one) {
         if (params.pass == Pass::kGate) {
@@ -48,34 +50,27 @@ DUALGEMM_DEVICE void finish_item(const Params& params, const Place& place, uint3
       apply_factors(params, place, group, column, g, u);
       if (product == 1) g[0] = u[0], g[1] = u[1];
       activate_product(params, g, u);
-      if (params.output != OutputType::kE2M1) {
+      if (params.output == OutputType::kE2M1) {
+        sums[0][lane] = g[0], sums[1][lane] = g[1];
+      } else {
         store_column(params, place, group, product, column, g);
-        continue;
       }
-      sums[0][lane] = g[0], sums[1][lane] = g[1];
-      if (half % 2 == 1) {
-        float(*const before)[32] = sums - next;
-        store_block(params, place, group, product, column - kHalfCols,
-                    {before[0][lane], before[1][lane]}, g);
-      }
+    }
+    if (params.output == OutputType::kE2M1 && !(one && params.pass == Pass::kGate)) {
+      store_block(params, place, group, product, col + first, {block[0][lane], block[1][lane]},
+                  {block[next][lane], block[next + 1][lane]});
     }
   }
 }
 
-// Items first .. first + count - 1 of a warp, or where warps divide k those in steps of `warps`
-// from the warp's number along k on.
+// Item number `item` of a warp, in a tile with so many groups.
 template <ItemKind kKind>
-DUALGEMM_DEVICE void finish(const Params& params, const Place& place,
-                            float (*items)[kItemFloats][32], uint32_t first, uint32_t count,
-                            uint32_t groups, uint32_t warps) {
+DUALGEMM_DEVICE void finish(const Params& params, const Place& place, uint32_t item,
+                            uint32_t groups, float (&totals)[kItemFloats][32]) {
   const bool one = kKind == ItemKind::kAny && makes_one_product(params.pass);
-  const uint32_t item_cols = one ? 2 * kMmaRows : kMmaRows;
-#pragma unroll 1
-  for (uint32_t index = place.warp_k; index < count; index += warps) {
-    const uint32_t pair = (first + index) / groups, group = first + index - pair * groups;
-    finish_item<kKind>(params, place, group, place.col + pair * item_cols + place.row,
-                       items[index]);
-  }
+  const uint32_t pair = item / groups, group = item - pair * groups;
+  const uint32_t first = pair * (one ? 2 * kMmaRows : kMmaRows);
+  finish_item<kKind>(params, place, group, place.col + first + place.row, totals);
 }
 
 }  // namespace dualgemm::cuda::sm80

@@ -175,7 +175,9 @@ class PackedRing {
     // column have its units: what they multiply is no column of D.
     const uint32_t last = (params.n - 1) / kMmaRows * kMmaRows;
     const uint32_t col = fills_tiles(kCfg) ? place.col : min(place.col, last);
-    from_ = params.packed.unit(place.batch, chunk, col / kUnitCols) + threadIdx.x % 32 * 16;
+    // The lane anew: else the compiler keeps its place for the other types' loops, and spills it.
+    from_ = params.packed.unit(place.batch, chunk, col / kUnitCols) +
+            ptx::thread_index_anew() % 32 * 16;
   }
 
   // The warp's units lie one behind the other, codes and scales, in a stage as in memory.
@@ -183,7 +185,8 @@ class PackedRing {
                             uint32_t offset) {
     constexpr uint32_t kBytes = kUnits * kUnitBytes, kAtOnce = 32 * 16, kRest = kBytes % kAtOnce;
     static_assert(weights_bytes_of(kCfg) == kBytes && kRest > 0);
-    const uint32_t lane = threadIdx.x % 32, to = first_ + offset + lane * 16;
+    const uint32_t thread = lacks_registers(kCfg) ? ptx::thread_index_anew() : threadIdx.x;
+    const uint32_t lane = thread % 32, to = first_ + offset + lane * 16;
 #pragma unroll
     for (uint32_t at = 0; at + kAtOnce <= kBytes; at += kAtOnce)
       ptx::cp_async_16(to + at, from_ + at);
