@@ -12,8 +12,12 @@ TEST(Sm80Groups, EveryWayThatRowsFallToExperts) {
   Rng rng;
   for (const int tile_m : {8, 64, 128}) {
     for (const GroupedCase& one : grouped_cases(kTypes, tile_m, 20, 144, rng)) {
-      const SimulatedRun run{
-          .tile_m = tile_m, .misalign = rng.integer(0, 3), .prepared = rng.integer(0, 1) == 1};
+      const bool few = tile_m == 8;  // which take turns: fewer CTAs than tiles, or more
+      const SimulatedRun run{.tile_m = tile_m,
+                             .k_parts = few ? 8 : 0,
+                             .ctas = few ? static_cast<int>(rng.integer(0, 9)) : 0,
+                             .misalign = rng.integer(0, 3),
+                             .prepared = rng.integer(0, 1) == 1};
       expect_right(
           one, [&](RandomCase& data) { return simulate(data, run); }, rng);
     }

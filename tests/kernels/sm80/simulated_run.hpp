@@ -53,10 +53,11 @@ inline ::testing::AssertionResult simulate(RandomCase& data, const SimulatedRun&
                         : sm80::find_instance(request, {run.tile_m, 0, run.k_parts});
     if (instance == nullptr) return ::testing::AssertionFailure() << "no such instance";
     const sm80::Division division =
-        run.ctas > 0 && run.k_parts == 1 ? sm80::turns_of(instance->config, data.problem, run.ctas)
-        : run.ctas > 0                   ? sm80::shares_of(instance->config, data.problem, run.ctas)
-        : run.k_parts == 0               ? sm80::division_for(instance->config, data.problem, caps)
-                                         : sm80::Division{run.k_parts / instance->config.warps_k};
+        run.ctas > 0 && run.k_parts == instance->config.warps_k
+            ? sm80::turns_of(instance->config, data.problem, run.ctas)
+        : run.ctas > 0     ? sm80::shares_of(instance->config, data.problem, run.ctas)
+        : run.k_parts == 0 ? sm80::division_for(instance->config, data.problem, caps)
+                           : sm80::Division{run.k_parts / instance->config.warps_k};
     sm80::LaunchParts parts{data.resolved, buffers, *instance, r1, packed.units(), division};
     if (pass == Pass::kFused) {
       parts.workspace =

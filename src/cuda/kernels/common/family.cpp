@@ -4,11 +4,16 @@
 
 namespace dualgemm::cuda {
 
-Expected<int64_t> most_ctas(const PlanConstraints& constraints, const DeviceCaps& caps) {
-  if (constraints.ctas == PlanConstraints::kAny) return caps.num_sms;
-  if (constraints.ctas >= 1 && constraints.ctas <= caps.num_sms) return constraints.ctas;
-  return Status::invalid("config", fmt::format("ctas={}", constraints.ctas),
-                         fmt::format("must be 1 .. {}, as this GPU has SMs", caps.num_sms));
+Expected<int64_t> most_ctas(const PlanConstraints& constraints, const DeviceCaps& caps,
+                            int64_t ctas_of_sm) {
+  const int64_t most = caps.num_sms * ctas_of_sm;
+  if (constraints.ctas == PlanConstraints::kAny) return most;
+  if (constraints.ctas >= 1 && constraints.ctas <= most) return constraints.ctas;
+  return Status::invalid(
+      "config", fmt::format("ctas={}", constraints.ctas),
+      ctas_of_sm == 1
+          ? fmt::format("must be 1 .. {}, as this GPU has SMs", most)
+          : fmt::format("must be 1 .. {}, {} for each SM of this GPU", most, ctas_of_sm));
 }
 
 Status check_pairs(const char* argument, const std::string& observed, const DeviceCaps& caps) {

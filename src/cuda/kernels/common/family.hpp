@@ -74,7 +74,8 @@ struct KernelFamily {
 };
 
 // CTAs of a grid at the most: as the constraints say, or one for each SM.
-Expected<int64_t> most_ctas(const PlanConstraints& constraints, const DeviceCaps& caps);
+Expected<int64_t> most_ctas(const PlanConstraints& constraints, const DeviceCaps& caps,
+                            int64_t ctas_of_sm = 1);
 
 // ok if the GPU runs clusters of two CTAs with an SM for each.
 Status check_pairs(const char* argument, const std::string& observed, const DeviceCaps& caps);

@@ -4,6 +4,7 @@
 
 #include "core/int_math.hpp"
 #include "cuda/device/from_problem.hpp"
+#include "cuda/kernels/common/group_tiles.hpp"
 
 namespace dualgemm::cuda::sm80 {
 namespace {
@@ -53,11 +54,16 @@ Division shares_of(const Config& config, const Problem& problem, int64_t most) {
 }
 
 bool can_take_turns(const Config& config, const Problem& problem) {
+  if (!is_wide(config)) return config.pass == Pass::kFused;
   return can_divide_k(config, problem) && !problem.batch_invariant;
 }
 
 Division turns_of(const Config& config, const Problem& problem, int64_t most) {
-  return {1, std::min(most, tiles_of(problem, config))};
+  const bool grouped = problem.grouping != Grouping::kNone;
+  const int64_t tiles = grouped ? most_group_tiles(problem, tile_m_of(config)) *
+                                      ceil_div(problem.n, tile_n_of(config))
+                                : tiles_of(problem, config);
+  return {1, std::min(most, tiles)};
 }
 
 int64_t moved_partial_bytes(const Problem& problem, const Config& config,
@@ -74,6 +80,21 @@ int64_t moved_partial_bytes(const Problem& problem, const Config& config,
   return 2 * division.splits * rows * columns * static_cast<int64_t>(sizeof(float));
 }
 
+namespace {
+
+// Tiles of 8 rows in turns, three CTAs an SM, where there are more than that. A GPU gives the tiles
+// beyond a full turn to the SMs that end first, three to each: one row at N = 14336 (448 tiles, 132
+// SMs) took 30.8 us for 25.8, at 17408 39.8 for 35.2, at 28672 87.9 for 81.9 (H200). With 16 rows,
+// two CTAs an SM, turns were 1 % slower at 14336 and 8 % at 28672.
+Division few_rows_division(const Config& config, const Problem& problem, const DeviceCaps& caps) {
+  if (is_wide(config) || config.groups != 1 || !can_take_turns(config, problem)) return {};
+  const int64_t most = most_ctas_of_sm(config) * std::max(caps.num_sms, 1);
+  const Division turns = turns_of(config, problem, most);
+  return turns.ctas == most ? turns : Division{};
+}
+
+}  // namespace
+
 // Waves of CTAs, each with chunks along k and the end of a tile: outputs, or sums for the launch
 // that adds them, which costs that launch and what it reads. Shares have more parts of tiles, each
 // of which begins with nothing under way. In us, fitted to an H200's times: 4 % apart
@@ -81,7 +102,7 @@ int64_t moved_partial_bytes(const Problem& problem, const Config& config,
 // more than the best (docs/lab/sm80.md).
 TimedDivision fastest_division(const Config& config, const Problem& problem,
                                const DeviceCaps& caps) {
-  if (!can_divide_k(config, problem)) return {};
+  if (!can_divide_k(config, problem)) return {few_rows_division(config, problem, caps), 0};
   constexpr double kOutputs = 6.0, kSums = 5.5, kLaunch = 2.0, kBytes = 10.0e6;  // bytes a us
   constexpr double kShares = 6.0, kShareBytes = 2.1e6, kLeastGain = 0.985;
   // Twelve warps side by side have 1.5 times the columns of eight.

@@ -27,6 +27,9 @@ bool can_share(const Config& config, const Problem& problem);
 // Such shares of at most `most` CTAs, each a chunk at least.
 Division shares_of(const Config& config, const Problem& problem, int64_t most);
 
+// CTAs that an SM has at a time, at the most, in a grid whose CTAs take turns or have shares.
+constexpr int64_t most_ctas_of_sm(const Config& config) { return is_wide(config) ? 1 : 3; }
+
 // Whether CTAs can take an instance's tiles whole, in turns.
 bool can_take_turns(const Config& config, const Problem& problem);
 // At most `most` of them, a tile each at least.

@@ -39,14 +39,14 @@ Status deal_out(Plan& plan, const DeviceCaps& caps, const PlanConstraints& const
   if (plan.shape.ctas > 0 && constraints.ctas == PlanConstraints::kAny) return {};
   const InstanceRequest request{plan.problem, Pass::kFused, plan.prepared};
   const Config& config = find_instance(request, {plan.shape.tile_m, plan.shape.tile_n})->config;
-  const Expected<int64_t> most = most_ctas(constraints, caps);
+  const Expected<int64_t> most = most_ctas(constraints, caps, most_ctas_of_sm(config));
   if (!most) return most.status();
   const bool demanded = constraints.ctas != PlanConstraints::kAny;
   const int64_t k_parts =
       demanded ? std::max<int64_t>(constraints.k_warpgroups, 0) : plan.shape.k_warpgroups;
-  if (k_parts == 1 && can_take_turns(config, plan.problem)) {
+  if ((k_parts == 1 || !is_wide(config)) && can_take_turns(config, plan.problem)) {
     const Division turns = turns_of(config, plan.problem, *most);
-    if (demanded || turns.ctas == *most) plan.shape = shape_of(config, turns);
+    if (demanded || (is_wide(config) && turns.ctas == *most)) plan.shape = shape_of(config, turns);
   } else if (k_parts == 0 && can_share(config, plan.problem)) {
     plan.shape = shape_of(config, shares_of(config, plan.problem, *most));
   }
@@ -99,9 +99,9 @@ Expected<const Instance*> instance_of(const Plan& plan, Pass pass) {
       return shape.ctas > 0 && can_share(config, plan.problem) &&
              shares_of(config, plan.problem, shape.ctas).ctas == shape.ctas;
     }
-    return shape.ctas == 0 ||
-           (shape.k_warpgroups == 1 && shape.ctas > 0 && can_take_turns(config, plan.problem) &&
-            turns_of(config, plan.problem, shape.ctas).ctas == shape.ctas);
+    return shape.ctas == 0 || (shape.k_warpgroups == config.warps_k && shape.ctas > 0 &&
+                               can_take_turns(config, plan.problem) &&
+                               turns_of(config, plan.problem, shape.ctas).ctas == shape.ctas);
   };
   if (shape.tile_m > 0 && shape.tile_n > 0 && shape.k_warpgroups >= 0 && instance != nullptr &&
       shape.stages == stages_of(instance->config) && can_have_ctas(instance->config))
