@@ -150,7 +150,12 @@ TEST(CudaConfig, WhatIsNotCompiledIsRefusedWithWhatIs) {
       "config: tile_m=8; two_pass on sm80 runs cuda_sm80_two_pass_cublaslt_f16 and leaves that no "
       "choice");
   const Problem few{.m = 32, .n = 4096, .k = 7168};
-  EXPECT_EQ(status("ctas=7", few, 80).argument(), "config") << "tiles that are not shared out";
+  EXPECT_EQ(choose(few, {.config = "ctas=7"}, made_up_gpu(80))->config(),
+            "cuda_sm80_fused_mma_c7_w8_t32x32x64_s2_f16");
+  EXPECT_EQ(choose(few, {.config = "ctas=99,k_warpgroups=4"}, made_up_gpu(80))->config(),
+            "cuda_sm80_fused_mma_c99_w4_t32x32x64_s2_f16");
+  EXPECT_EQ(status("ctas=397", few, 80).message(),
+            "config: ctas=397; must be 1 .. 396, 3 for each SM of this GPU");
   EXPECT_EQ(status("ctas=7,k_warpgroups=2", p, 80).argument(), "config");
   EXPECT_EQ(status("ctas=7,k_warpgroups=1", invariant, 80).argument(), "config");
   EXPECT_EQ(choose(p, {.config = "ctas=7"}, made_up_gpu(80))->config(),

@@ -38,7 +38,9 @@ int64_t plan_workspace(const Plan& plan) {
 Status deal_out(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints) {
   if (plan.shape.ctas > 0 && constraints.ctas == PlanConstraints::kAny) return {};
   const InstanceRequest request{plan.problem, Pass::kFused, plan.prepared};
-  const Config& config = find_instance(request, {plan.shape.tile_m, plan.shape.tile_n})->config;
+  const Config& config =
+      find_instance(request, {plan.shape.tile_m, plan.shape.tile_n, plan.shape.k_warpgroups})
+          ->config;
   const Expected<int64_t> most = most_ctas(constraints, caps, most_ctas_of_sm(config));
   if (!most) return most.status();
   const bool demanded = constraints.ctas != PlanConstraints::kAny;
