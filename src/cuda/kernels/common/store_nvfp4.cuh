@@ -127,11 +127,11 @@ DUALGEMM_DEVICE void clear_scales_below(const Params& params, const OutputRows& 
   clear_scales_below(params, rows, first, count, block, threadIdx.x % 32, 32);
 }
 
-// Rows `row` and row + 1 of block `block`, of which this lane has columns column_of_lane(), `low`, and
-// 8 more, `high`. The rows or the block need not exist. Each of the eight lanes that have the same
-// rows encodes four numbers of one of them: the first four lanes columns c, c + 4, c + 8, c + 12 of
-// the first row. Before it the warp meets, so that the compiler does not mix several rows' work:
-// ptxas takes 30 registers more for that.
+// Rows `row` and row + 1 of block `block`, of which this lane has columns column_of_lane(), `low`,
+// and 8 more, `high`. The rows or the block need not exist. Each of the eight lanes that have the
+// same rows encodes four numbers of one of them: the first four lanes columns c, c + 4, c + 8 and
+// c + 12 of the first row. Before it the warp meets, so that the compiler does not mix the work of
+// several rows: ptxas takes 30 registers more for that.
 template <class Params>
 DUALGEMM_DEVICE void store_two_rows(const Params& params, const OutputRows& rows, uint32_t row,
                                     uint32_t block, const float (&low)[2], const float (&high)[2]) {

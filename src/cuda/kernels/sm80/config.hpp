@@ -17,8 +17,8 @@ enum class Pass : int32_t {
   kGate = 2,        // R1 = A * Gate^T, in FP32: mma's 16 rows are of one matrix
   kUp = 3,          // D, from R1 and Up, likewise
 };
-// Whether a launch makes one product alone: kernels of kFused do, for weights as they lie, as Params
-// says to them.
+// Whether a launch makes one product alone: kernels of kFused for weights as they lie do, as Params
+// says.
 DUALGEMM_HOST_DEVICE constexpr bool makes_one_product(Pass pass) {
   return pass == Pass::kGate || pass == Pass::kUp;
 }
@@ -111,8 +111,8 @@ DUALGEMM_HOST_DEVICE constexpr bool begins_next_tile(const Config& config) {
   return is_wide(config) && config.pass == Pass::kFused && config.prepared;
 }
 
-// Whether a lane keeps where its weights as they lie are; else it finds them anew for each chunk, 60
-// instructions of 700, as 128 rows leave no registers: 4 to 130 bytes were spilled.
+// Whether a lane keeps where its weights as they lie are; else it finds them anew for each chunk,
+// 60 instructions of 700, as 128 rows leave no registers: 4 to 130 bytes were spilled.
 DUALGEMM_HOST_DEVICE constexpr bool keeps_cursor(const Config& config) {
   return tile_m_of(config) < kMaxTileM;
 }

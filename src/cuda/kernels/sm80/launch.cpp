@@ -20,8 +20,6 @@ namespace {
 using core::ceil_div;
 
 constexpr int64_t kBlockCodeBytes = 8, kPieceBytes = 16;  // what is copied at a time
-// From row to row, where pieces are: the rows of a warp's units lie less than 2^32 bytes apart.
-constexpr int64_t kMostRowBytes = int64_t{1} << 26;
 
 constexpr int64_t kMaxR1Bytes = int64_t{1} << 40;  // far beyond any memory, and of an offset
 constexpr int64_t kSectorFloats = 8;               // memory moves 32 bytes
@@ -55,10 +53,9 @@ Params params_of(const LaunchParts& parts) {
     return rows_begin_at_multiples_of(bytes, params.gate) &&
            rows_begin_at_multiples_of(bytes, params.up);
   };
-  const bool near = std::max(params.gate.row_bytes, params.up.row_bytes) <= kMostRowBytes;
-  params.weights_aligned = near && weights_begin_at(kPieceBytes) ? kPieceBytes
-                           : weights_begin_at(kBlockCodeBytes)   ? kBlockCodeBytes
-                                                                 : 1;
+  params.weights_aligned = weights_begin_at(kPieceBytes)       ? kPieceBytes
+                           : weights_begin_at(kBlockCodeBytes) ? kBlockCodeBytes
+                                                               : 1;
   params.scales_aligned = scales_begin_at_multiples_of(kChunkK16, params.gate.scales) &&
                           scales_begin_at_multiples_of(kChunkK16, params.up.scales);
   params.k16 = static_cast<uint32_t>(p.k / 16);

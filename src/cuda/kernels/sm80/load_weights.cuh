@@ -16,8 +16,8 @@
 
 namespace dualgemm::cuda::sm80 {
 
-// The row that half `half` of unit `unit` has in lanes that have row `row` of eight. Rows at or after
-// n are the last one, whose products are no columns of D there. matrix: of kSequential.
+// The row that half `half` of unit `unit` has in lanes that have row `row` of eight. Rows at or
+// after n are the last one, whose products are no columns of D there. matrix: of kSequential.
 struct WeightRow {
   const OperandView& view;
   uint32_t row;

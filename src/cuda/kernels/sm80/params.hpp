@@ -43,9 +43,7 @@ struct Params {
   bool a_aligned, scales_aligned;
   // a_aligned, k ends with a chunk, and A has less than 2^32 words.
   bool a_plain;
-  // Codes of Gate and Up: every row begins at a multiple of 16 bytes, 8 or 1. 16 only if rows lie at
-  // most 2^26 bytes apart.
-  uint32_t weights_aligned;
+  uint32_t weights_aligned;  // codes of Gate and Up: every row at a multiple of 16 bytes, 8 or 1
   uint32_t m, n;
   uint32_t row_scale_stride;  // from a batch's first a_row_scale to the next one's
   uint32_t k16;               // k / 16
