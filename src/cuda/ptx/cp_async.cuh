@@ -45,27 +45,22 @@ DUALGEMM_DEVICE void cp_async_4(void* to, const void* from, uint32_t bytes) {
                : "memory");
 }
 
-// cp.async.ca.shared.global.L2::128B [to], [from], 8, bytes;      PTX ISA 7.4, sm_80, "cp.async":
-// the same with 8 bytes
-DUALGEMM_DEVICE void cp_async_8(void* to, const void* from, uint32_t bytes) {
-  asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 8, %2;" ::"r"(shared_address(to)),
-               "l"(from), "r"(bytes)
-               : "memory");
-}
-
-// The same three to an address as an operand.
+// The same two to an address as an operand.
 DUALGEMM_DEVICE void cp_async_16(uint32_t to, const void* from, uint32_t bytes) {
   asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
                "r"(bytes)
                : "memory");
 }
+DUALGEMM_DEVICE void cp_async_4(uint32_t to, const void* from, uint32_t bytes) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes)
+               : "memory");
+}
+
+// cp.async.ca.shared.global.L2::128B [to], [from], 8, bytes;      PTX ISA 7.4, sm_80, "cp.async":
+// the same with 8 bytes
 DUALGEMM_DEVICE void cp_async_8(uint32_t to, const void* from, uint32_t bytes) {
   asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 8, %2;" ::"r"(to), "l"(from),
                "r"(bytes)
-               : "memory");
-}
-DUALGEMM_DEVICE void cp_async_4(uint32_t to, const void* from, uint32_t bytes) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes)
                : "memory");
 }
 

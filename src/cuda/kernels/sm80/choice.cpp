@@ -59,10 +59,9 @@ Status check_scales(const char* name, const Matrix& spec, const Problem& problem
 // A kernel multiplies numbers of rows with 32 bits of a matrix's stride.
 constexpr int64_t kMaxRowBytes = int64_t{1} << 32;
 
-Status check_rows(const char* name, const Matrix& spec, const Problem& problem) {
-  const int64_t bytes = spec.ld == 0 ? problem.k / 2 : core::bytes_of(spec.type, spec.ld);
-  if (problem.n == 1 || bytes < kMaxRowBytes) return {};
-  return Status::unsupported(name, fmt::format("rows {} bytes apart", bytes),
+Status check_rows(const char* name, const core::ResolvedMatrix& matrix) {
+  if (matrix.rows == 1 || matrix.row_bytes() < kMaxRowBytes) return {};
+  return Status::unsupported(name, fmt::format("rows {} bytes apart", matrix.row_bytes()),
                              "must be less than 2^32 bytes apart for this kernel");
 }
 
@@ -88,8 +87,9 @@ Status supports(const Problem& problem) {
   DUALGEMM_TRY(check_extents(problem));
   DUALGEMM_TRY(check_scales("gate_scales", problem.gate, problem));
   DUALGEMM_TRY(check_scales("up_scales", problem.up, problem));
-  DUALGEMM_TRY(check_rows("gate", problem.gate, problem));
-  DUALGEMM_TRY(check_rows("up", problem.up, problem));
+  const core::ResolvedProblem resolved = core::resolve(problem);
+  DUALGEMM_TRY(check_rows("gate", resolved.gate));
+  DUALGEMM_TRY(check_rows("up", resolved.up));
   if (problem.a.type == DataType::kE2M1) DUALGEMM_TRY(check_scales("a_scales", problem.a, problem));
   if (problem.grouping != Grouping::kNone) return check_group_tiles(problem);
   // The lowest tiles that are chosen for any m are those of batch_invariant.

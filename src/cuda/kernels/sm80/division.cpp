@@ -28,6 +28,11 @@ int64_t tiles_of(const Problem& problem, const Config& config) {
          problem.l;
 }
 
+int64_t most_tiles_of(const Problem& problem, const Config& config) {
+  if (problem.grouping == Grouping::kNone) return tiles_of(problem, config);
+  return most_group_tiles(problem, tile_m_of(config)) * ceil_div(problem.n, tile_n_of(config));
+}
+
 int64_t chunks_of(const Problem& problem) { return ceil_div(problem.k, kChunkK); }
 
 bool can_divide_k(const Config& config, const Problem& problem) {
@@ -59,11 +64,7 @@ bool can_take_turns(const Config& config, const Problem& problem) {
 }
 
 Division turns_of(const Config& config, const Problem& problem, int64_t most) {
-  const bool grouped = problem.grouping != Grouping::kNone;
-  const int64_t tiles = grouped ? most_group_tiles(problem, tile_m_of(config)) *
-                                      ceil_div(problem.n, tile_n_of(config))
-                                : tiles_of(problem, config);
-  return {1, std::min(most, tiles)};
+  return {1, std::min(most, most_tiles_of(problem, config))};
 }
 
 int64_t moved_partial_bytes(const Problem& problem, const Config& config,

@@ -43,6 +43,8 @@ bool can_divide_k(const Config& config, const Problem& problem);
 
 // Batches that are groups have others.
 int64_t tiles_of(const Problem& problem, const Config& config);
+// The same, or of groups the most that there can be.
+int64_t most_tiles_of(const Problem& problem, const Config& config);
 int64_t chunks_of(const Problem& problem);  // of a tile
 
 inline bool has_shares(const Division& division) { return division.splits == Division::kShares; }

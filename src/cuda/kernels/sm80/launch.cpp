@@ -68,8 +68,7 @@ Params params_of(const LaunchParts& parts) {
   const int64_t tile_m = tile_m_of(config);
   params.tiles_m = static_cast<uint32_t>(ceil_div(p.m, tile_m));
   params.tiles_n = static_cast<uint32_t>(ceil_div(p.n, tile_n_of(config)));
-  params.tiles = static_cast<uint32_t>(grouped ? most_group_tiles(p, tile_m) * params.tiles_n
-                                               : tiles_of(p, config));
+  params.tiles = static_cast<uint32_t>(most_tiles_of(p, config));
   params.chunks = Divisor(static_cast<uint32_t>(chunks_of(p)));
   params.block_tiles = Divisor(params.tiles_n * kBlockRows);
   params.batch_tiles = Divisor(grouped ? 1 : params.tiles_m * params.tiles_n);

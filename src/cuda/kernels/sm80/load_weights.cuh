@@ -132,15 +132,29 @@ class RowCursor {
   const uint8_t* scales_[kScaleWords];
 };
 
+// Where a warp's stages are.
+class WarpStages {
+ public:
+  // first: the address of its first stage.
+  DUALGEMM_DEVICE explicit WarpStages(uint32_t first) : first_(first) {}
+
+  DUALGEMM_DEVICE uint8_t* stage(uint32_t offset) const {
+    return static_cast<uint8_t*>(__cvta_shared_to_generic(first_ + offset));
+  }
+
+ protected:
+  uint32_t first_;
+};
+
 // A warp's ring of stages, and what it copies to them, chunk by chunk: weights as they lie.
 template <Config kCfg>
-class RowRing {
+class RowRing : public WarpStages {
  public:
-  // first: address of the warp's first stage. Copies will begin with `chunk`. matrix: of
+  // Copies will begin with `chunk`. matrix: of
   // kSequential.
   DUALGEMM_DEVICE RowRing(const Params& params, const Place& place, const OperandView& matrix,
                           uint32_t chunk, uint32_t first)
-      : first_(first), next_(params, place, matrix, chunk) {}
+      : WarpStages(first), next_(params, place, matrix, chunk) {}
 
   // Starts the copies of the next chunk, number `chunk`.
   DUALGEMM_DEVICE void copy(const Params& params, const Place& place, const OperandView& matrix,
@@ -153,24 +167,19 @@ class RowRing {
     }
   }
 
-  DUALGEMM_DEVICE uint8_t* stage(uint32_t offset) const {
-    return static_cast<uint8_t*>(__cvta_shared_to_generic(first_ + offset));
-  }
-
  private:
-  uint32_t first_;
   RowCursor<kCfg> next_;
 };
 
 // Prepared weights, likewise.
 template <Config kCfg>
-class PackedRing {
+class PackedRing : public WarpStages {
   static constexpr int kUnits = loop_units_of(kCfg);
 
  public:
   DUALGEMM_DEVICE PackedRing(const Params& params, const Place& place, const OperandView&,
                              uint32_t chunk, uint32_t first)
-      : first_(first) {
+      : WarpStages(first) {
     // Where tiles are wider than what prepared weights are filled up to, warps beyond the last
     // column have its units: what they multiply is no column of D.
     const uint32_t last = (params.n - 1) / kMmaRows * kMmaRows;
@@ -194,12 +203,7 @@ class PackedRing {
     from_ += params.packed.chunk_bytes;
   }
 
-  DUALGEMM_DEVICE uint8_t* stage(uint32_t offset) const {
-    return static_cast<uint8_t*>(__cvta_shared_to_generic(first_ + offset));
-  }
-
  private:
-  uint32_t first_;
   const uint8_t* from_;  // what this lane copies next
 };
 
