@@ -98,7 +98,7 @@ Expected<ConfigRequest> parse_words(const std::string& text) {
   if (constraints.kernel.any()) return wrong();
   constraints.k_warpgroups = constraints.stages = 0;
   constraints.tile_m = constraints.tile_n = constraints.tile_k = 0;
-  reader.take_number("_c", constraints.ctas);
+  if (!reader.take_number("_c", constraints.ctas)) constraints.ctas = PlanConstraints::kUnnamed;
   reader.take_number("_w", constraints.k_warpgroups);
   if (reader.take_number("_t", constraints.tile_m) &&
       !(reader.take_number("x", constraints.tile_n) && reader.take_number("x", constraints.tile_k)))
@@ -173,7 +173,7 @@ std::string text_of(const PlanConstraints& constraints) {
   std::string text = constraints.kernel.any() ? "" : "kernel=" + constraints.kernel.name();
   for (const Key& key : kKeys) {
     const int64_t wanted = constraints.*key.wanted;
-    if (wanted == PlanConstraints::kAny) continue;
+    if (wanted < 0) continue;
     text += fmt::format("{}{}={}", text.empty() ? "" : ",", key.name, wanted);
   }
   return text;

@@ -19,8 +19,8 @@ bool satisfies_tile_constraints(KernelId kernel, const KernelShape& shape,
 
 bool satisfies(KernelId kernel, const KernelShape& shape,
                const PlanConstraints& constraints) noexcept {
-  const bool fits_grid = constraints.ctas == PlanConstraints::kAny ||
-                         (shape.ctas > 0 && shape.ctas <= constraints.ctas);
+  const bool fits_grid =
+      !constraints.demands_ctas() || (shape.ctas > 0 && shape.ctas <= constraints.ctas);
   return fits_grid && satisfies_tile_constraints(kernel, shape, constraints);
 }
 

@@ -18,7 +18,11 @@ namespace dualgemm {
 struct PlanConstraints {
   static constexpr int64_t kAny = -1;
   int64_t tile_m = kAny, tile_n = kAny, tile_k = kAny, stages = kAny, k_warpgroups = kAny;
-  int64_t ctas = kAny;  // at most so many
+  // At most so many. kUnnamed: a plan's config names none, so it has a CTA for each piece of work,
+  // if the kernel can have that too.
+  static constexpr int64_t kUnnamed = -2;
+  int64_t ctas = kAny;
+  bool demands_ctas() const noexcept { return ctas >= 0; }
   plan::NamedKernels kernel = {};
   bool operator==(const PlanConstraints&) const = default;
 };

@@ -154,8 +154,10 @@ TEST(CudaConfig, WhatIsNotCompiledIsRefusedWithWhatIs) {
             "cuda_sm80_fused_mma_c7_w8_t32x32x64_s2_f16");
   EXPECT_EQ(choose(few, {.config = "ctas=99,k_warpgroups=4"}, made_up_gpu(80))->config(),
             "cuda_sm80_fused_mma_c99_w4_t32x32x64_s2_f16");
-  EXPECT_EQ(status("ctas=397", few, 80).message(),
-            "config: ctas=397; must be 1 .. 396, 3 for each SM of this GPU");
+  EXPECT_EQ(status("ctas=133", few, 80).message(),
+            "config: ctas=133; must be 1 .. 132, as this GPU has SMs");
+  EXPECT_EQ(status("ctas=265", {.m = 8, .n = 4096, .k = 7168}, 80).message(),
+            "config: ctas=265; must be 1 .. 264, 2 for each SM of this GPU");
   EXPECT_EQ(status("ctas=7,k_warpgroups=2", p, 80).argument(), "config");
   EXPECT_EQ(status("ctas=7,k_warpgroups=1", invariant, 80).argument(), "config");
   EXPECT_EQ(choose(p, {.config = "ctas=7"}, made_up_gpu(80))->config(),

@@ -166,6 +166,42 @@ TEST(Sm80Choice, SharesAreEqualAndHaveEveryChunkOnce) {
   EXPECT_EQ(sm80::workspace_bytes(few, instance, {1, 1}), 0);
 }
 
+TEST(Sm80Choice, FewRowsTakeTurnsWhereAnSmHoldsThreeCtas) {
+  const DeviceCaps h200 = gpu(90, 132), a100 = gpu(80, 108), rtx4090 = gpu(89, 128),
+                   rtx5090 = gpu(120, 170), unknown = gpu(130, 170);
+  const auto plan_of = [](int64_t m, bool prepared, const DeviceCaps& caps, int64_t ctas) {
+    Plan plan;
+    plan.problem = {.m = m, .n = 14336, .k = 4096, .a = {.type = DataType::kBF16}};
+    plan.prepared = prepared;
+    const sm80::Config& config =
+        sm80::choose_instance({plan.problem, sm80::Pass::kFused, prepared}, caps).config;
+    plan.shape = sm80::shape_of(config, sm80::division_for(config, plan.problem, caps));
+    PlanConstraints constraints;
+    constraints.ctas = ctas;
+    EXPECT_TRUE(sm80::kFamily.deal_out(plan, caps, constraints).ok()) << m << ' ' << ctas;
+    return plan.shape.ctas;
+  };
+  constexpr int64_t kAny = PlanConstraints::kAny;
+  EXPECT_EQ(plan_of(1, true, h200, kAny), 3 * 132);
+  EXPECT_EQ(plan_of(1, true, a100, kAny), 3 * 108);
+  EXPECT_EQ(plan_of(1, false, h200, kAny), 0) << "registers for two CTAs";
+  EXPECT_EQ(plan_of(16, true, h200, kAny), 0) << "likewise";
+  EXPECT_EQ(plan_of(1, true, rtx4090, kAny), 0) << "100 KB of shared memory for two";
+  EXPECT_EQ(plan_of(1, true, rtx5090, kAny), 0);
+  EXPECT_EQ(plan_of(1, true, unknown, kAny), 0);
+  EXPECT_EQ(plan_of(1, true, h200, PlanConstraints::kUnnamed), 0) << "a config without CTAs";
+  EXPECT_EQ(plan_of(1, true, rtx4090, 2 * 128), 2 * 128);
+  EXPECT_EQ(plan_of(1, false, h200, 2 * 132), 2 * 132);
+  Plan plan;
+  plan.problem = {.m = 1, .n = 14336, .k = 4096};
+  const sm80::Config& config = sm80::choose_instance({plan.problem}, rtx4090).config;
+  plan.shape = sm80::shape_of(config, {});
+  PlanConstraints constraints;
+  constraints.ctas = 3 * 128;
+  EXPECT_EQ(sm80::kFamily.deal_out(plan, rtx4090, constraints).message(),
+            "config: ctas=384; must be 1 .. 256, 2 for each SM of this GPU");
+}
+
 TEST(Sm80Choice, GridsThatAPlanCannotHaveAreRefused) {
   Plan plan;
   plan.problem = {.m = 100, .n = 4096, .k = 7168};  // 64 tiles of 64 x 128, 112 chunks each

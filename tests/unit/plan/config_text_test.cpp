@@ -47,6 +47,7 @@ TEST(ConfigText, ReadsWhatPlansPrint) {
                                                   .tile_k = 0,
                                                   .stages = 0,
                                                   .k_warpgroups = 0,
+                                                  .ctas = PlanConstraints::kUnnamed,
                                                   .kernel = "cublaslt"}))
       << "what is not named it has not";
   // A strategy whose name begins with another one's.
@@ -54,7 +55,8 @@ TEST(ConfigText, ReadsWhatPlansPrint) {
   ASSERT_TRUE(epilogue.ok()) << epilogue.status().message();
   EXPECT_EQ(epilogue->strategy, StrategyId::kFusedEpilogue);
   EXPECT_EQ(epilogue->constraints.stages, 0);
-  EXPECT_EQ(epilogue->constraints.ctas, PlanConstraints::kAny);
+  EXPECT_EQ(epilogue->constraints.ctas, PlanConstraints::kUnnamed) << "a CTA for each piece";
+  EXPECT_FALSE(epilogue->constraints.demands_ctas());
 }
 
 TEST(ConfigText, ReadsKeysInAnyOrder) {
@@ -118,7 +120,7 @@ TEST(ConfigText, AnyTextIsReadOrRefused) {
   for (int round = 0; round < 20000; ++round) {
     std::string text;
     for (int64_t i = rng.integer(1, 9); i > 0; --i) text += rng.pick(pieces);
-    const auto request = parse_config(text);
+    auto request = parse_config(text);
     if (!request) {
       ASSERT_EQ(request.status().argument(), "config") << text;
       continue;
@@ -126,6 +128,7 @@ TEST(ConfigText, AnyTextIsReadOrRefused) {
     ++accepted;
     const auto again = parse_config(plan::text_of(request->constraints));
     ASSERT_TRUE(again.ok()) << text;
+    if (!request->constraints.demands_ctas()) request->constraints.ctas = PlanConstraints::kAny;
     ASSERT_EQ(again->constraints, request->constraints) << text;
   }
   EXPECT_GT(accepted, 20);
@@ -148,8 +151,7 @@ class ChoosingStrategy final : public Strategy {
     plan.shape.tile_n = 32;
     plan.shape.tile_k = 256;
     plan.shape.stages = 3;
-    plan.shape.ctas =
-        constraints.ctas == PlanConstraints::kAny ? 100 : std::min<int64_t>(constraints.ctas, 100);
+    plan.shape.ctas = constraints.demands_ctas() ? std::min<int64_t>(constraints.ctas, 100) : 100;
     plan.shape.k_warpgroups = 2;
     return {};
   }

@@ -7,7 +7,7 @@ namespace dualgemm::cuda {
 Expected<int64_t> most_ctas(const PlanConstraints& constraints, const DeviceCaps& caps,
                             int64_t ctas_of_sm) {
   const int64_t most = caps.num_sms * ctas_of_sm;
-  if (constraints.ctas == PlanConstraints::kAny) return most;
+  if (!constraints.demands_ctas()) return most;
   if (constraints.ctas >= 1 && constraints.ctas <= most) return constraints.ctas;
   return Status::invalid(
       "config", fmt::format("ctas={}", constraints.ctas),

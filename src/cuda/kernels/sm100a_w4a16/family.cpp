@@ -70,7 +70,7 @@ bool is_persistent(const Plan& plan) { return plan.kernel_id != KernelId::kSm100
 
 // The CTAs of each tile of D are what the constraints leave.
 Status deal_out_clusters(Plan& plan, const DeviceCaps&, const PlanConstraints& constraints) {
-  if (constraints.ctas == PlanConstraints::kAny) return {};
+  if (!constraints.demands_ctas()) return {};
   const Problem& p = plan.problem;
   const int tile_m = static_cast<int>(plan.shape.tile_m);
   const int64_t tiles = num_tiles(p, tile_m);

@@ -89,7 +89,10 @@ DUALGEMM_HOST_DEVICE constexpr int threads_of(const Config& config) {
 // Second number of __launch_bounds__: as many CTAs as 64 K registers are to hold.
 DUALGEMM_HOST_DEVICE constexpr int min_ctas_of(const Config& config) {
   const bool many = is_wide(config) || (config.groups > 2 && !config.prepared);
-  const int registers = many ? 255 : config.groups <= 2 ? 128 : 168;
+  const int registers = many                                    ? 255
+                        : config.groups == 1 && config.prepared ? 80
+                        : config.groups <= 2                    ? 128
+                                                                : 168;
   const int ctas = 65536 / (registers * threads_of(config));
   return ctas > 0 ? ctas : 1;
 }

@@ -11,6 +11,14 @@ namespace {
 
 using core::ceil_div;
 
+// CUDA C++ Programming Guide 13.0, "Compute Capabilities", table "Technical Specifications"; of an
+// unknown GPU the least.
+int64_t shared_bytes_of_sm(int compute_capability) {
+  const bool large = compute_capability >= 90 && compute_capability < 120;
+  const bool middle = compute_capability == 80 || compute_capability == 87;
+  return (large ? 228 : middle ? 164 : 100) << 10;
+}
+
 // The sums of a tile over a part of k.
 int64_t tile_bytes(const Config& config) {
   return warps_of(config) * items_of(config) * kItemBytes;
@@ -22,6 +30,13 @@ int64_t shared_parts(int64_t tiles, int64_t ctas) {
 }
 
 }  // namespace
+
+int64_t ctas_of_sm(const Config& config, int compute_capability) {
+  constexpr int64_t kOfSystem = 1 << 10;  // bytes of shared memory of each CTA
+  const int64_t by_memory =
+      shared_bytes_of_sm(compute_capability) / (smem_bytes_of(config) + kOfSystem);
+  return std::min<int64_t>(min_ctas_of(config), by_memory);
+}
 
 int64_t tiles_of(const Problem& problem, const Config& config) {
   return ceil_div(problem.m, tile_m_of(config)) * ceil_div(problem.n, tile_n_of(config)) *
@@ -83,13 +98,20 @@ int64_t moved_partial_bytes(const Problem& problem, const Config& config,
 
 namespace {
 
-// Tiles of 8 rows in turns, three CTAs an SM, where there are more than that. A GPU gives the tiles
-// beyond a full turn to the SMs that end first, three to each: one row at N = 14336 (448 tiles, 132
-// SMs) took 30.8 us for 25.8, at 17408 39.8 for 35.2, at 28672 87.9 for 81.9 (H200). With 16 rows,
-// two CTAs an SM, turns were 1 % slower at 14336 and 8 % at 28672.
+// Tiles of 8 rows in turns, where an SM has three CTAs and there are more tiles than that. A GPU
+// gives the tiles beyond a full turn to the SMs that end first, three to each: one row at N = 14336
+// (448 tiles, 132 SMs) took 30.8 us for 25.8, at 17408 39.8 for 35.2, at 28672 87.9 for 81.9
+// (H200). Where an SM has two, turns were slower: with 16 rows 1 % at 14336 and 8 % at 28672, with
+// 8 and weights as they lie 1 and 17 %; on an RTX 5090, whose SMs have shared memory for two, by
+// ptxsim's clock 78.1 us for 66.8 at (17408, 5120).
 Division few_rows_division(const Config& config, const Problem& problem, const DeviceCaps& caps) {
-  if (is_wide(config) || config.groups != 1 || !can_take_turns(config, problem)) return {};
-  const int64_t most = most_ctas_of_sm(config) * std::max(caps.num_sms, 1);
+  constexpr int64_t kCtasThatWin = 3;
+  const int64_t ctas = ctas_of_sm(config, caps.compute_capability);
+  if (is_wide(config) || config.groups != 1 || ctas < kCtasThatWin ||
+      !can_take_turns(config, problem)) {
+    return {};
+  }
+  const int64_t most = ctas * std::max(caps.num_sms, 1);
   const Division turns = turns_of(config, problem, most);
   return turns.ctas == most ? turns : Division{};
 }

@@ -27,8 +27,9 @@ bool can_share(const Config& config, const Problem& problem);
 // Such shares of at most `most` CTAs, each a chunk at least.
 Division shares_of(const Config& config, const Problem& problem, int64_t most);
 
-// CTAs that an SM has at a time, at the most, in a grid whose CTAs take turns or have shares.
-constexpr int64_t most_ctas_of_sm(const Config& config) { return is_wide(config) ? 1 : 3; }
+// CTAs of an instance that an SM of a GPU has at a time: as many as registers and shared memory
+// hold. Where CTAs take turns or have shares, at the most so many.
+int64_t ctas_of_sm(const Config& config, int compute_capability);
 
 // Whether CTAs can take an instance's tiles whole, in turns.
 bool can_take_turns(const Config& config, const Problem& problem);

@@ -36,19 +36,28 @@ int64_t plan_workspace(const Plan& plan) {
 // A demand for CTAs alone is one for equal shares; with one part of k, for turns. What has several
 // parts of k has a CTA for each, and is refused where a caller demands another number.
 Status deal_out(Plan& plan, const DeviceCaps& caps, const PlanConstraints& constraints) {
-  if (plan.shape.ctas > 0 && constraints.ctas == PlanConstraints::kAny) return {};
+  const bool demanded = constraints.demands_ctas();
+  if (constraints.ctas == PlanConstraints::kUnnamed && plan.shape.k_warpgroups > 0) {
+    plan.shape.ctas = 0;
+    return {};
+  }
+  if (plan.shape.ctas > 0 && !demanded) return {};
   const InstanceRequest request{plan.problem, Pass::kFused, plan.prepared};
   const Config& config =
       find_instance(request, {plan.shape.tile_m, plan.shape.tile_n, plan.shape.k_warpgroups})
           ->config;
-  const Expected<int64_t> most = most_ctas(constraints, caps, most_ctas_of_sm(config));
+  if (!demanded && !is_wide(config)) {
+    plan.shape = shape_of(config, division_for(config, plan.problem, caps));
+    return {};
+  }
+  const Expected<int64_t> most =
+      most_ctas(constraints, caps, ctas_of_sm(config, caps.compute_capability));
   if (!most) return most.status();
-  const bool demanded = constraints.ctas != PlanConstraints::kAny;
   const int64_t k_parts =
       demanded ? std::max<int64_t>(constraints.k_warpgroups, 0) : plan.shape.k_warpgroups;
   if ((k_parts == 1 || !is_wide(config)) && can_take_turns(config, plan.problem)) {
     const Division turns = turns_of(config, plan.problem, *most);
-    if (demanded || (is_wide(config) && turns.ctas == *most)) plan.shape = shape_of(config, turns);
+    if (demanded || turns.ctas == *most) plan.shape = shape_of(config, turns);
   } else if (k_parts == 0 && can_share(config, plan.problem)) {
     plan.shape = shape_of(config, shares_of(config, plan.problem, *most));
   }

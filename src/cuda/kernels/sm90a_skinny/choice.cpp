@@ -212,12 +212,11 @@ bool is_faster(const Problem& problem, int num_sms, bool prepared) {
   // (H200).
   if (prepared && problem.m <= kGroupRows) return true;
   // Every tile decodes a again. Prepared, 16 rows of NVFP4 and of fp16, this kernel and the other
-  // one: 2.6 tiles a CTA (11008, 4096) 21.8 and 23.9 us, 20.2 and 23.7; 3.4 (14336, 4096) 27.2 and
-  // 27.1, 25.4 and 27.8; 6.8 (28672, 8192) 88 and 87. Unpacked, 5 tiles, (14336, 4096): m = 1 26.5
+  // one: 2.6 tiles a CTA (11008, 4096) 21.8 and 23.9 us, 20.2 and 23.7; 3.4 (14336, 4096) 25.7 and
+  // 26.9, 24.1 and 26.9; 6.8 (28672, 8192) 88 and 87. Unpacked, 5 tiles, (14336, 4096): m = 1 26.5
   // here, m = 8 25.8 there.
-  const bool decodes_a = problem.a.type == DataType::kE2M1;
-  const int64_t most_tiles = !prepared || !decodes_a ? 4 : 3;
-  if (tiles > most_tiles * num_sms) return false;
+  constexpr int64_t kMostTiles = 4;
+  if (tiles > kMostTiles * num_sms) return false;
   // At most 1.4 times the mean, 28 twentieths of a unit for each of n * l / 8 units; with prepared
   // weights 1.45.
   const int64_t most = prepared ? 29 : 28;
