@@ -2,12 +2,14 @@
 make the clock agree with the kernel's times. scripts/rtx50_day calls it; ptxsim/docs/clock.md has the parameters."""
 
 import copy
+import math
 import statistics
 
 TENSOR_MACS = 16 * 8 * 64 // 4  # of an mma.sync of 4 bits, in those of 16 bits
 SCHEDULERS = 4
 # What is longest on a point's critical path, and the parameter that its time goes with: the time is inversely proportional.
 FITTED = {"HBM": "hbm_tb_per_s", "mma.sync": "mma_sync_part", "power": "sustained_4bit_tmac_per_s"}
+MOST = {"mma_sync_part": 1.0}  # a part; times that ask for more say that another parameter is wrong
 LEAST_SHARE = 0.5  # of a point's time, for the point to say anything of the parameter
 ROUNDS = 2  # of fitting: the second one for what the first has made of the other shares
 PROBED = [
@@ -87,7 +89,7 @@ def fitted(points, parameters):
         rest = decided + point["measured_us"] - told["us"]  # what is left for it in the measured time
         if name and told["share"] >= LEAST_SHARE and rest > 0:
             values.setdefault(name, []).append(parameters["parameters"][name]["value"] * decided / rest)
-    return {name: (statistics.median(several), len(several)) for name, several in values.items()}
+    return {name: (min(statistics.median(some), MOST.get(name, math.inf)), len(some)) for name, some in values.items()}
 
 
 def probe_parameters(known, gpu_name, date, probes):

@@ -139,7 +139,7 @@ if(TARGET bench_probes)
     TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
   set_tests_properties(ptxsim_exec.rtx50_day_refused PROPERTIES
     PASS_REGULAR_EXPRESSION "device: NVIDIA H200; needs compute capability 12.0 or 12.1")
-  foreach(device b200 h200)
+  foreach(device b200 h200 rtx5090)
     add_test(NAME ptxsim_exec.bench_probes_${device}
       COMMAND ptxsim exec --strict --device ${device} -- $<TARGET_FILE:bench_probes> --brief)
     set_tests_properties(ptxsim_exec.bench_probes_${device} PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
