@@ -7,6 +7,10 @@ set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
 
 get_filename_component(DUALGEMM_AARCH64_ROOT ${CMAKE_CURRENT_LIST_DIR}/../build/_aarch64 ABSOLUTE)
+if(NOT EXISTS ${DUALGEMM_AARCH64_ROOT}/packages/libfmt-dev)  # which the script leaves behind when it is done with it
+  message(FATAL_ERROR "build/_aarch64: Debian's packages for arm64 are not there; "
+    "run scripts/build/get_aarch64_packages first (for aarch64_cuda: scripts/build/get_aarch64_packages cuda)")
+endif()
 set(CMAKE_FIND_ROOT_PATH ${DUALGEMM_AARCH64_ROOT} /usr/aarch64-linux-gnu)
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)

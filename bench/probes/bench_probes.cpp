@@ -21,6 +21,7 @@ constexpr Probe kProbes[] = {
     {"first_bytes", "How soon is the first stage there?", probe_first_bytes},
     {"copy_rates", "What do memory and L2 deliver by TMA?", probe_copy_rates},
     {"mma_issue", "What does a scheduler issue beside an mma.sync?", probe_mma_issue},
+    {"mma_nvf4", "What does a block-scaled mma.sync of 4-bit operands take?", probe_mma_nvf4},
     {"tensor_pipe", "What does a stage of block-scaled MMAs take, and what its scales?",
      probe_tensor_pipe},
 };

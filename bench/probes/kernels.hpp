@@ -97,4 +97,12 @@ struct MmaIssueParams {
 inline constexpr int kMmasOfRound = 64;
 cuda::KernelLaunch mma_issue_launch(const MmaIssueParams& params, int others, uint32_t warps);
 
+// CTAs whose warps each do `rounds` times kMmasOfRound block-scaled mma.sync.m16n8k64. sm_120a and
+// its family alone.
+struct MmaNvf4Params {
+  uint32_t rounds;
+  uint64_t* clocks;  // [1]: of the first CTA's first warp
+};
+cuda::KernelLaunch mma_nvf4_launch(const MmaNvf4Params& params, uint32_t ctas, uint32_t warps);
+
 }  // namespace dualgemm::bench

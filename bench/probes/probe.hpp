@@ -39,6 +39,7 @@ Expected<std::vector<Reading>> probe_clocks(const ProbeSettings& settings);
 Expected<std::vector<Reading>> probe_first_bytes(const ProbeSettings& settings);
 Expected<std::vector<Reading>> probe_copy_rates(const ProbeSettings& settings);
 Expected<std::vector<Reading>> probe_mma_issue(const ProbeSettings& settings);
+Expected<std::vector<Reading>> probe_mma_nvf4(const ProbeSettings& settings);
 Expected<std::vector<Reading>> probe_tensor_pipe(const ProbeSettings& settings);
 
 }  // namespace dualgemm::bench

@@ -129,10 +129,9 @@ if(TARGET bench_probes)
   add_test(NAME ptxsim_exec.blackwell_day COMMAND ${PROJECT_SOURCE_DIR}/scripts/blackwell_day --brief
     --out ${CMAKE_CURRENT_BINARY_DIR}/blackwell_day --programs $<TARGET_FILE_DIR:bench_probes> --through "${through}")
   set_tests_properties(ptxsim_exec.blackwell_day PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT} COST 100)
-  # The same for an RTX 50, which any other GPU refuses.
-  string(JOIN " " through $<TARGET_FILE:ptxsim> exec --device rtx5090 ${substitutes} --)
-  add_test(NAME ptxsim_exec.rtx50_day COMMAND ${PROJECT_SOURCE_DIR}/scripts/rtx50_day --brief
-    --out ${CMAKE_CURRENT_BINARY_DIR}/rtx50_day --programs $<TARGET_FILE_DIR:bench_probes> --through "${through}")
+  # The same for an RTX 50, by the page's own command; any other GPU refuses it.
+  add_test(NAME ptxsim_exec.rtx50_day COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/ptxsim_exec/rtx50_day.sh
+    ${PROJECT_SOURCE_DIR}/docs/rtx50_day.md ${PROJECT_BINARY_DIR} ${CMAKE_CURRENT_BINARY_DIR}/rtx50_day)
   string(JOIN " " through $<TARGET_FILE:ptxsim> exec --device h200 --)
   add_test(NAME ptxsim_exec.rtx50_day_refused COMMAND ${PROJECT_SOURCE_DIR}/scripts/rtx50_day --brief
     --out ${CMAKE_CURRENT_BINARY_DIR}/rtx50_day_refused --programs $<TARGET_FILE_DIR:bench_probes> --through "${through}")
@@ -140,7 +139,7 @@ if(TARGET bench_probes)
     TIMEOUT ${DUALGEMM_TEST_TIMEOUT})
   set_tests_properties(ptxsim_exec.rtx50_day_refused PROPERTIES
     PASS_REGULAR_EXPRESSION "device: NVIDIA H200; needs compute capability 12.0 or 12.1")
-  foreach(device b200 h200)
+  foreach(device b200 h200 rtx5090)
     add_test(NAME ptxsim_exec.bench_probes_${device}
       COMMAND ptxsim exec --strict --device ${device} -- $<TARGET_FILE:bench_probes> --brief)
     set_tests_properties(ptxsim_exec.bench_probes_${device} PROPERTIES LABELS ptxsim_exec TIMEOUT ${DUALGEMM_TEST_TIMEOUT})

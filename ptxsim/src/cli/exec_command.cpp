@@ -73,6 +73,7 @@ cuda::Settings settings_of(const ExecArgs& args, const std::string& report) {
   for (const std::string& file : args.substitutes)
     settings.substitutes.push_back(fs::absolute(file).string());
   settings.time = args.time;
+  if (!args.gpu_file.empty()) settings.gpu_file = fs::absolute(args.gpu_file).string();
   settings.sass = args.sass;
   settings.max_clusters = args.max_clusters;
   settings.once = args.once;
@@ -260,6 +261,9 @@ void add_exec_options(CLI::App& app, ExecArgs& args) {
   app.add_flag(
       "--time", args.time,
       "Estimate each launch, as `ptxsim time` does of its first cluster, or of those of --sample");
+  app.add_option("--gpu", args.gpu_file,
+                 "File of the clock's parameters, for --time, in place of the device's")
+      ->check(CLI::ExistingFile);
   app.add_option("--sass", args.sass,
                  "Instructions of each statement, for --time: auto, ptxas or off, as of `ptxsim "
                  "time`; each kernel is counted once")
@@ -284,7 +288,12 @@ int exec_command(const ExecArgs& args) {
   if (cuda::find_device(args.device) == nullptr)
     return print_error(refusal(
         fmt::format("--device: '{}'; must be one of {}", args.device, cuda::device_keys())));
-  if (args.time && timing::built_in_parameters(args.device).empty())
+  if (!args.gpu_file.empty()) {
+    Result<std::string> text = read_text(args.gpu_file);
+    if (!text.ok()) return print_error(text.error());
+    if (const auto gpu = timing::parse_parameters(*text, args.gpu_file); !gpu.ok())
+      return print_error(gpu.error());
+  } else if (args.time && timing::built_in_parameters(args.device).empty())
     return print_error(refusal(
         fmt::format("--time: '{}'; the clock knows {}", args.device, timing::built_in_gpus())));
   if (const std::string missing = timing::missing_cuda_tool();

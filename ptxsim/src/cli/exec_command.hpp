@@ -17,6 +17,7 @@ struct ExecArgs : InterpreterArgs, FindingsArgs {
   uint64_t seed = 1;
   uint32_t max_clusters = UINT32_MAX;
   bool verbose = false, json = false, time = false, once = false;
+  std::string gpu_file;                  // parameters of the clock; empty: those of `device`
   std::string sass = "auto";             // "off", "ptxas"
   std::string report_file;               // empty: stderr
   std::string ptx_folder;                // empty: the PTX is not kept

@@ -1,6 +1,8 @@
 #include "fake_cuda/launch_clock.hpp"
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <utility>
 
 #include "machine/cta.hpp"
@@ -19,11 +21,17 @@ uint32_t draws_of(const timing::LaunchWork& work) {
   return std::clamp(static_cast<uint32_t>(kPiecesOfAllDraws / pieces), kFewestDraws, kDraws);
 }
 
+std::string text_of(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
 }  // namespace
 
-std::optional<LaunchClock> LaunchClock::of(const std::string& device, std::string sass,
-                                           bool all_that_run) {
-  const std::string_view text = timing::built_in_parameters(device);
+std::optional<LaunchClock> LaunchClock::of(const std::string& device, const std::string& gpu_file,
+                                           std::string sass, bool all_that_run) {
+  const std::string text =
+      gpu_file.empty() ? std::string(timing::built_in_parameters(device)) : text_of(gpu_file);
   if (text.empty()) return std::nullopt;
   Result<timing::GpuParameters> gpu = timing::parse_parameters(text, device);
   if (!gpu.ok()) return std::nullopt;

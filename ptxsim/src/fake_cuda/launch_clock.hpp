@@ -35,11 +35,12 @@ struct LaunchEstimate {
 // Records the first cluster of each launch, or every one that runs.
 class LaunchClock {
  public:
-  // Nothing where there are no parameters of this GPU. `sass`: where numbers of instructions come
+  // Nothing where there are no parameters of this GPU. `gpu_file`: parameters in place of those of
+  // `device`; empty: those. `sass`: where numbers of instructions come
   // from, "off", "auto" or "ptxas". `all_that_run`: for launches of which some clusters are left
   // out.
-  static std::optional<LaunchClock> of(const std::string& device, std::string sass,
-                                       bool all_that_run);
+  static std::optional<LaunchClock> of(const std::string& device, const std::string& gpu_file,
+                                       std::string sass, bool all_that_run);
 
   // Counts the kernel's instructions, once for its text and name. Observers of one run, which must
   // be over when estimate() is called; none where kernel.costs has a refusal.

@@ -35,9 +35,9 @@ Session::Session(Settings from)
       device(model_of(settings.device)),
       memory(device.memory_bytes),
       recorder(settings.report),
-      clock(settings.time
-                ? LaunchClock::of(settings.device, settings.sass, settings.options.sample != 0)
-                : std::nullopt) {
+      clock(settings.time ? LaunchClock::of(settings.device, settings.gpu_file, settings.sass,
+                                            settings.options.sample != 0)
+                          : std::nullopt) {
   settings.options.num_sms = device.sms;
   settings.options.sm = {device.threads_per_sm, device.blocks_per_sm, device.shared_bytes_per_sm};
   settings.options.most_clusters = settings.max_clusters;

@@ -27,6 +27,7 @@ void apply(Settings& settings, std::string_view key, std::string_view value) {
   if (key == "ptx") settings.ptx_folder = value;
   if (key == "substitute") settings.substitutes.emplace_back(value);
   if (key == "time") settings.time = value != "0";
+  if (key == "gpu") settings.gpu_file = value;
   if (key == "sass") settings.sass = value;
   if (key == "schedule") read_number(value, options.schedule);
   if (key == "seed") read_number(value, options.seed);
@@ -48,15 +49,17 @@ void apply(Settings& settings, std::string_view key, std::string_view value) {
 std::string to_text(const Settings& settings) {
   const Options& o = settings.options;
   std::string text = fmt::format(
-      "device={}\nreport={}\nptx={}\ntime={:d}\nsass={}\nschedule={}\nseed={}\nsanitize={:d}"
+      "device={}\nreport={}\nptx={}\ntime={:d}\ngpu={}\nsass={}\nschedule={}\nseed={}\nsanitize={:"
+      "d}"
       "\nstrict={:d}"
       "\nuninitialized={:d}"
       "\nmma={}\nbudget={}\n"
       "seconds={}\nresident={}\nadmits_more={:d}\nmax_clusters={}\nsample={}\nonce={:d}\n",
-      settings.device, settings.report, settings.ptx_folder, settings.time, settings.sass,
-      static_cast<int>(o.schedule), o.seed, o.sanitize, o.strict, o.check_uninitialized,
-      static_cast<int>(o.mma), o.max_warp_instructions, static_cast<uint64_t>(o.max_seconds * 1000),
-      o.resident_clusters, o.admits_more, settings.max_clusters, o.sample, settings.once);
+      settings.device, settings.report, settings.ptx_folder, settings.time, settings.gpu_file,
+      settings.sass, static_cast<int>(o.schedule), o.seed, o.sanitize, o.strict,
+      o.check_uninitialized, static_cast<int>(o.mma), o.max_warp_instructions,
+      static_cast<uint64_t>(o.max_seconds * 1000), o.resident_clusters, o.admits_more,
+      settings.max_clusters, o.sample, settings.once);
   for (const std::string& file : settings.substitutes) text += "substitute=" + file + "\n";
   return text;
 }

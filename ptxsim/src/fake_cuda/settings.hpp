@@ -21,6 +21,7 @@ struct Settings {
   std::vector<std::string>
       substitutes;            // files of PTX for kernels that a module has as machine code only
   bool time = false;          // estimate every launch with the clock of `device`
+  std::string gpu_file;       // parameters of the clock in place of `device`'s; empty: those
   std::string sass = "auto";  // where the clock has numbers of instructions from: LaunchClock::of
   bool once = false;          // a launch that has been run with the same arguments is counted only
   // No more clusters than these are resident at once, as where others have SMs; 0: none can be

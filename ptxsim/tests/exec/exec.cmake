@@ -16,7 +16,8 @@ target_link_libraries(ptxsim_waiting_program PRIVATE ptxsim_flags -L${PTXSIM_OUT
 add_dependencies(test_ptxsim_exec ptxsim_driver_program ptxsim_waiting_program)
 target_compile_definitions(test_ptxsim_exec PRIVATE PTXSIM_BINARY="$<TARGET_FILE:ptxsim>"
   PTXSIM_DRIVER_PROGRAM="$<TARGET_FILE:ptxsim_driver_program>"
-  PTXSIM_WAITING_PROGRAM="$<TARGET_FILE:ptxsim_waiting_program>")
+  PTXSIM_WAITING_PROGRAM="$<TARGET_FILE:ptxsim_waiting_program>"
+  PTXSIM_PARAMETERS="${PROJECT_SOURCE_DIR}/src/timing/gpus/b200.json")
 
 find_program(PTXSIM_NVCC nvcc PATHS /usr/local/cuda/bin)
 if(NOT PTXSIM_NVCC)

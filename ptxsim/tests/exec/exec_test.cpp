@@ -1,4 +1,5 @@
 // `ptxsim exec` with a program of the driver's interface, which needs no nvcc.
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/program_with_tools.hpp"
@@ -108,6 +109,28 @@ TEST_F(Exec, LaunchesAreTimed) {
       start({"exec", "--time", "--sass", "off", "--device", "gb10", "--", PTXSIM_DRIVER_PROGRAM})
           .err,
       " us each, an estimate"));
+}
+
+// A file of parameters in place of the device's: a launch gap of 50 us.
+TEST_F(Exec, LaunchesAreTimedWithOtherParameters) {
+  auto gpu = nlohmann::json::parse(std::ifstream(PTXSIM_PARAMETERS));
+  for (const char* key : {"value", "low", "high"}) gpu["parameters"]["launch_gap_us"][key] = 50;
+  write("gpu.json", gpu.dump());
+  const std::vector<std::string> words{"--json", "--report", "t.json", "--", PTXSIM_DRIVER_PROGRAM};
+  const auto gap = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), {"exec", "--time", "--sass", "off"});
+    options.insert(options.end(), words.begin(), words.end());
+    EXPECT_EQ(start(options).exit_code, 0);
+    const auto kernel = nlohmann::json::parse(read("t.json")).at("kernels").at(0);
+    return kernel.at("gap_microseconds").get<double>() / kernel.at("timed").get<double>();
+  };
+  EXPECT_LT(gap({}), 1);
+  EXPECT_NEAR(gap({"--gpu", "gpu.json"}), 50, 1e-6);
+  gpu["parameters"].erase("launch_gap_us");
+  write("gpu.json", gpu.dump());
+  expect_refused(start({"exec", "--gpu", "gpu.json", "--", "/bin/true"}), "gpu.json:1:35",
+                 "launch_gap_us");
+  expect_refused(start({"exec", "--gpu", "none.json", "--", "/bin/true"}), "", "none.json");
 }
 
 // What ptxas might make of the driver program's kernel for textures; the sum is two instructions.

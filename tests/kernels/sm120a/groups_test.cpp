@@ -25,6 +25,25 @@ TEST(Sm120aGroups, EveryWayThatRowsFallToExperts) {
   }
 }
 
+// The other tiles on few problems: experts that end one row before, at and after a tile's end, an
+// empty one, rows that begin inside a tile.
+TEST(Sm120aGroups, TilesOf32And256Rows) {
+  Rng rng;
+  for (const int t : {32, 256}) {
+    const Problem contiguous{
+        .m = 3 * t + 3, .n = 20, .k = 80, .l = 4, .grouping = Grouping::kContiguous};
+    const Problem masked{.m = t + 1, .n = 33, .k = 80, .l = 3, .grouping = Grouping::kMasked};
+    const GroupedCase cases[] = {{contiguous, {0, 1, t + 1, t + 1, 3 * t + 3}},
+                                 {swizzled(contiguous), {0, t - 1, 2 * t - 1, 3 * t, 3 * t + 3}},
+                                 {masked, {t, 1, t + 1}}};
+    for (const GroupedCase& one : cases) {
+      const SimulatedRun run{.tile_m = t, .prepared = rng.integer(0, 1) == 1};
+      expect_right(
+          one, [&](RandomCase& data) { return simulate_once(data, run); }, rng);
+    }
+  }
+}
+
 TEST(Sm120aGroups, RowsByIndex) {
   Rng rng;
   for (const int tile_m : {8, 128}) {
