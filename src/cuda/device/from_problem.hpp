@@ -59,6 +59,11 @@ inline int64_t usual_rows(const Problem& problem) {
   return std::max<int64_t>(core::ceil_div(problem.m, problem.l), 1);
 }
 
+// Batches whose weights a call reads: of experts with contiguous rows at most as many as rows.
+inline int64_t most_batches_read(const Problem& problem) {
+  return problem.grouping == Grouping::kContiguous ? std::min(problem.l, problem.m) : problem.l;
+}
+
 // What every fused kernel's epilogue is told, in the members that their Params have in common.
 // Precondition: with_shared_rows().
 template <class Params>

@@ -13,6 +13,7 @@ inline constexpr Gpu kA100{
     .memory_bytes = {80e9, Kind::kDataSheet, "data sheet"},
     .clocks_per_us = {1410, Kind::kPublished,
                       "NVIDIA A100 Tensor Core GPU Architecture (white paper): boost clock"},
+    .sheet_bytes_per_us = {2.039e6, Kind::kDataSheet, "NVIDIA A100 80GB SXM data sheet"},
     .hbm_bytes_per_us = {1.75e6, Kind::kDerived,
                          "NVIDIA A100 Tensor Core GPU Architecture (white paper): 2.039 TB/s, of "
                          "which copies reach about 0.86"},

@@ -14,6 +14,7 @@ inline constexpr Gpu kB200{
     .clocks_per_us = {1600, Kind::kFitted,
                       "eight published times, ptxsim/docs/clock.md; 1965 is the highest, 1500 to "
                       "1650 in loaded GEMMs of public traces"},
+    .sheet_bytes_per_us = {8e6, Kind::kDataSheet, "NVIDIA DGX B200 data sheet"},
     .hbm_bytes_per_us = {6.0e6, Kind::kMeasured,
                          "SemiAnalysisAI/microbench-blackwell tma2d (7.1e6 to 7.3e6) and "
                          "tile-ai/TileSight (6.95e6); 5.9e6 is reported of the contest's machines"},

@@ -12,6 +12,7 @@ inline constexpr Gpu kGb10{
     .l2_bytes = {25'165'824, Kind::kDataSheet, "white paper: 24 MiB"},
     .memory_bytes = {128e9, Kind::kDataSheet, "data sheet"},
     .clocks_per_us = {2420, Kind::kPublished, "white paper: boost clock"},
+    .sheet_bytes_per_us = {0.273e6, Kind::kDataSheet, "NVIDIA DGX Spark data sheet"},
     .hbm_bytes_per_us = {0.232e6, Kind::kPublished,
                          "antirez/ds4, issue 773: 0.231e6 to 0.234e6 at most"},
     .l2_bytes_per_us = {1.7e6, Kind::kAssumed, "not published"},

@@ -22,11 +22,16 @@ struct Gpu {
   Number sms;
   Number l2_bytes, memory_bytes;
   Number clocks_per_us;           // of an SM under load
+  Number sheet_bytes_per_us;      // of memory, as the data sheet has it: none reads faster
   Number hbm_bytes_per_us;        // delivered, all SMs together
   Number l2_bytes_per_us;         // likewise
   Number ingest_bytes_per_us;     // delivered to one SM
   Number shared_bytes_per_clock;  // that an SM's tensor core reads operands at
   Number half_macs_per_us;        // multiplications of 16-bit operands that are kept up, all SMs
 };
+
+// A GPU may run that much faster than at the clock of its data sheet, so that products take no less
+// than this part of what they take there.
+inline constexpr double kLeastOfMacs = 0.9;
 
 }  // namespace dualgemm::cuda::machine

@@ -13,6 +13,7 @@ inline constexpr Gpu kL40s{
     .memory_bytes = {48e9, Kind::kDataSheet, "data sheet"},
     .clocks_per_us = {2520, Kind::kPublished,
                       "NVIDIA Ada GPU Architecture (white paper): boost clock"},
+    .sheet_bytes_per_us = {0.864e6, Kind::kDataSheet, "NVIDIA L40S data sheet"},
     .hbm_bytes_per_us = {0.76e6, Kind::kDerived,
                          "NVIDIA L40S data sheet: 864 GB/s, of which about 0.88 is reached"},
     .l2_bytes_per_us = {4e6, Kind::kAssumed, "not published"},

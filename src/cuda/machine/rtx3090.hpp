@@ -13,6 +13,8 @@ inline constexpr Gpu kRtx3090{
     .memory_bytes = {24e9, Kind::kDataSheet, "data sheet"},
     .clocks_per_us = {1695, Kind::kPublished,
                       "NVIDIA Ampere GA102 GPU Architecture (white paper): boost clock"},
+    .sheet_bytes_per_us = {0.936e6, Kind::kPublished,
+                           "NVIDIA Ampere GA102 GPU Architecture (white paper)"},
     .hbm_bytes_per_us = {0.86e6, Kind::kDerived,
                          "NVIDIA Ampere GA102 GPU Architecture (white paper): 936 GB/s, of which "
                          "about 0.92 is reached"},

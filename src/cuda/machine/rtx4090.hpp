@@ -13,6 +13,7 @@ inline constexpr Gpu kRtx4090{
     .memory_bytes = {24e9, Kind::kDataSheet, "data sheet"},
     .clocks_per_us = {2520, Kind::kPublished,
                       "NVIDIA Ada GPU Architecture (white paper): boost clock"},
+    .sheet_bytes_per_us = {1.008e6, Kind::kPublished, "NVIDIA Ada GPU Architecture (white paper)"},
     .hbm_bytes_per_us =
         {0.92e6, Kind::kDerived,
          "NVIDIA Ada GPU Architecture (white paper): 1008 GB/s, of which about 0.92 is reached"},

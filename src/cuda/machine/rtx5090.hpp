@@ -14,6 +14,8 @@ inline constexpr Gpu kRtx5090{
     .clocks_per_us = {2870, Kind::kPublished,
                       "Neroued/ninfer, issue 160: 2870 to 2880 inside a kernel of these "
                       "multiplications; boost clock 2410"},
+    .sheet_bytes_per_us = {1.792e6, Kind::kPublished,
+                           "NVIDIA RTX Blackwell GPU Architecture (white paper)"},
     .hbm_bytes_per_us = {1.56e6, Kind::kFitted,
                          "Neroued/ninfer, issue 264, 8 rows (ptxsim/docs/clock.md); a "
                          "sustained read reaches 1.6745e6"},

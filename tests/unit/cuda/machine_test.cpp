@@ -95,6 +95,7 @@ TEST(Machine, IsThatOfTheCommand) {
       EXPECT_EQ(gpu.sms.value, row.at("sms"));
       EXPECT_EQ(gpu.l2_bytes.value, row.at("l2_bytes"));
       EXPECT_EQ(gpu.memory_bytes.value, row.at("memory_bytes"));
+      EXPECT_DOUBLE_EQ(gpu.sheet_bytes_per_us.value, 1e3 * row.at("memory_gbps").get<double>());
     }
   }
   EXPECT_EQ(found, std::size(kAll));

@@ -202,6 +202,28 @@ TEST(Sm80Choice, FewRowsTakeTurnsWhereAnSmHoldsThreeCtas) {
             "config: ctas=384; must be 1 .. 256, 2 for each SM of this GPU");
 }
 
+TEST(Sm80Choice, PredictionsBeginAtTheDataSheetsLimits) {
+  const auto predicted = [](const Problem& problem, const DeviceCaps& caps) {
+    Plan plan;
+    plan.problem = problem;
+    plan.shape = sm80::shape_of(sm80::choose_instance({problem}, caps).config, {});
+    return *sm80::kFamily.predicted(plan, caps);
+  };
+  const DeviceCaps rtx4090 = gpu(89, 128);
+  const Problem one{.m = 1, .n = 14336, .k = 4096, .a = {.type = DataType::kBF16}};
+  const double read_us = 2.0 * 14336 * 4096 * 0.5625 / 1.008e6;  // at 1008 GB/s
+  EXPECT_NEAR(predicted(one, rtx4090).low, read_us, 1e-3);
+  EXPECT_GT(predicted(one, rtx4090).us, read_us);
+  Problem many = one;
+  many.m = 1024;
+  EXPECT_GE(predicted(many, rtx4090).low, 0.9 * 2 * 14336.0 * 4096 * 1024 / 82.5e6);
+  // The weights of experts without rows are not read.
+  Problem experts{.m = 8, .n = 768, .k = 2048, .l = 8, .grouping = Grouping::kContiguous};
+  const double of_eight = predicted(experts, rtx4090).us;
+  experts.l = 128;
+  EXPECT_EQ(predicted(experts, rtx4090).us, of_eight);
+}
+
 TEST(Sm80Choice, GridsThatAPlanCannotHaveAreRefused) {
   Plan plan;
   plan.problem = {.m = 100, .n = 4096, .k = 7168};  // 64 tiles of 64 x 128, 112 chunks each

@@ -25,7 +25,7 @@ constexpr int kBlackwellGB10 = 121;  // compute capability
 int64_t sms_of(const DeviceCaps& caps) { return std::max(caps.num_sms, 1); }
 
 int64_t usual_tiles(const Problem& p, const Config& config) {
-  return tiles_of(p, config, usual_rows(p), 0).of_batch() * p.l;
+  return tiles_of(p, config, usual_rows(p), 0).of_batch() * most_batches_read(p);
 }
 
 // Tiles are of one size, or halves: an SM that has one more than the others is waited for.
@@ -59,7 +59,7 @@ double modelled_us(const Problem& p, const Config& config, const DeviceCaps& cap
       stages * stage_macs / (kMacsPerClock * kFedShare * gpu.clocks_per_us.value) + kEpilogueUs;
   const double cache_us =
       tiles * stages * stage_bytes_of(config) / (gpu.l2_bytes_per_us.value * share * kCacheShare);
-  const auto batches = static_cast<double>(p.l);
+  const auto batches = static_cast<double>(most_batches_read(p));
   const double rows = static_cast<double>(usual_rows(p)) * batches;
   const auto n = static_cast<double>(p.n), k = static_cast<double>(p.k);
   const double row_bytes = k / 2 + k / 16;
@@ -67,6 +67,16 @@ double modelled_us(const Problem& p, const Config& config, const DeviceCaps& cap
                            (gpu.hbm_bytes_per_us.value *
                             (gpu.compute_capability == caps.compute_capability ? 1 : share));
   return kStartUs + std::max({memory_us, cache_us, rounds * tile_us});
+}
+
+double least_us(const Problem& p, const DeviceCaps& caps) {
+  const machine::Gpu& gpu = machine_of(caps);
+  const double weights =
+      2.0 * static_cast<double>(p.n) * static_cast<double>(p.k * most_batches_read(p));
+  const double memory_us = weights * (0.5 + 1.0 / 16) / gpu.sheet_bytes_per_us.value;
+  const double macs_us = weights * static_cast<double>(usual_rows(p)) /
+                         (kMacsPerClock * gpu.clocks_per_us.value * gpu.sms.value);
+  return std::max(memory_us, machine::kLeastOfMacs * macs_us);
 }
 
 // Among tiles that take the same time the lowest that holds all rows: it reads shared memory least.

@@ -17,6 +17,9 @@ const machine::Gpu& machine_of(const DeviceCaps& caps);
 // Microseconds of a launch with weights in memory and `rows` rows of A a batch or expert.
 double modelled_us(const Problem& problem, const Config& config, const DeviceCaps& caps);
 
+// What no launch is below: the data sheet's rates for the weights that are read, and the products.
+double least_us(const Problem& problem, const DeviceCaps& caps);
+
 // The compiled instance that should take the least time.
 const Instance& choose_instance(const Problem& problem, const DeviceCaps& caps);
 

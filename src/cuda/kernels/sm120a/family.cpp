@@ -79,8 +79,9 @@ std::optional<PredictedTime> predicted(const Plan& plan, const DeviceCaps& caps)
   const Instance* const instance = instance_of(plan.shape);
   if (instance == nullptr || machine::find(caps.compute_capability, caps.num_sms) == nullptr)
     return std::nullopt;
-  const double us = modelled_us(plan.problem, instance->config, caps);
-  return PredictedTime{us, 0.65 * us, 1.5 * us};
+  const Problem& p = plan.problem;
+  const double us = modelled_us(p, instance->config, caps);
+  return PredictedTime{us, std::max(0.65 * us, least_us(p, caps)), 1.5 * us};
 }
 
 }  // namespace
