@@ -73,6 +73,25 @@ TEST(Sm90aGroups, RowsByIndex) {
   }
 }
 
+// So many k-tiles that a warp prepares several rows.
+TEST(Sm90aGroups, SeveralRowsByIndexOfAWarp) {
+  constexpr int64_t kK = 256 * 140, kLeastRows = 30;
+  Rng rng;
+  int left = 2;
+  for (const GroupedCase& one : indexed_cases(kBF16OfA, 16, 32, kK, rng)) {
+    if (one.problem.m < kLeastRows || left == 0) continue;
+    --left;
+    expect_right(
+        one,
+        [&](RandomCase& data) {
+          SimulatedRun run = run_of(kGroupShapes[1], 3, true);
+          return simulate(data, run);
+        },
+        rng);
+  }
+  EXPECT_EQ(left, 0);
+}
+
 // Weights that the TMA unit cannot read where they lie are copied before; operands at any address.
 TEST(Sm90aGroups, CopiesBefore) {
   Rng rng;

@@ -30,6 +30,10 @@ struct PrepareParams {
   uint32_t k;
   Divisor m, k_tiles;
   uint32_t row_pieces;  // l * m * k_tiles: below 2^31; with groups the most there can be
+  // Without groups: a CTA has one k-tile of rows_of_warp rows for each of its warps, and m rows
+  // have row_blocks of such parts. prepare_launch() sets both.
+  uint32_t rows_of_warp;
+  Divisor row_blocks;
   uint32_t num_flags;
   bool packed_order;  // of k: as PackedUnit has it
   AType type;
