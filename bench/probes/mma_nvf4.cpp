@@ -15,12 +15,8 @@ constexpr double kFlopsOfMma = 2.0 * 16 * 8 * 64;
 }  // namespace
 
 Expected<std::vector<Reading>> probe_mma_nvf4(const ProbeSettings& settings) {
-  if (settings.caps.compute_capability / 10 != 12) {
-    return Status::unsupported("compute capability",
-                               fmt::format("{}.{}", settings.caps.compute_capability / 10,
-                                           settings.caps.compute_capability % 10),
-                               "mma.sync with block scales exists on 12.0 and 12.1");
-  }
+  DUALGEMM_TRY(
+      check_capability(settings, 12, "mma.sync with block scales exists on 12.0 and 12.1"));
   auto memory = cuda::DeviceMemory::allocate(8, "clocks");
   if (!memory) return memory.status();
   auto* const clocks = reinterpret_cast<uint64_t*>(memory->data());

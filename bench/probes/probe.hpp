@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dualgemm/status.hpp"
@@ -21,6 +22,15 @@ struct ProbeSettings {
   DeviceCaps caps;     // of the current GPU
   bool brief = false;  // few CTAs and rounds: whether it runs at all; the numbers say nothing
 };
+
+// A probe for GPUs of compute capability `major`.x alone; `what` says what exists there.
+inline Status check_capability(const ProbeSettings& settings, int major, std::string what) {
+  const int capability = settings.caps.compute_capability;
+  if (capability / 10 == major) return {};
+  return Status::unsupported(
+      "compute capability", std::to_string(capability / 10) + "." + std::to_string(capability % 10),
+      std::move(what));
+}
 
 // Bytes of shared memory that one CTA can have: what an SM has, less what each CTA takes besides.
 inline int64_t smem_of_cta(const DeviceCaps& caps) { return caps.l1d_bytes - 1024; }

@@ -9,12 +9,8 @@
 namespace dualgemm::bench {
 
 Expected<std::vector<Reading>> probe_tensor_pipe(const ProbeSettings& settings) {
-  if (settings.caps.compute_capability / 10 != 10) {
-    return Status::unsupported("compute capability",
-                               fmt::format("{}.{}", settings.caps.compute_capability / 10,
-                                           settings.caps.compute_capability % 10),
-                               "tcgen05.mma with block scales exists on 10.0 and 10.3");
-  }
+  DUALGEMM_TRY(
+      check_capability(settings, 10, "tcgen05.mma with block scales exists on 10.0 and 10.3"));
   auto memory = cuda::DeviceMemory::allocate(8, "clocks");
   if (!memory) return memory.status();
   const auto clocks = [&](int columns, uint32_t stages, bool copies) -> Expected<double> {
