@@ -25,8 +25,8 @@ constexpr int kCtasOfSm = 4;
 constexpr uint32_t kMaxCtas = 132 * kCtasOfSm;  // that an H200 holds at once; the rest in turn
 [[maybe_unused]] constexpr int kUnroll = 4;     // row pieces whose loads a warp has under way
 
-// A lane's part of one warp's work: a row's 256 elements of one k-tile, eight a thread. Lane 4
-// * word + q reads word `word` of the main kernel's thread q.
+// A lane's part of one warp's work: a row's 256 elements of one k-tile, eight a thread. Lane
+// 4 * word + q reads word `word` of the main kernel's thread q.
 struct RowPiece {
   const uint8_t* data;   // null: beyond the end of the row, or a blank one, zeros
   const uint8_t* scale;  // of codes
@@ -264,7 +264,7 @@ struct WarpRows {
           out_at(p, lane, column, first)};
 }
 
-// Where number `number` of them is read.
+// Number `number` of them.
 template <bool kIndexed>
 __device__ RowPiece locate_row(const PrepareParams& p, const WarpRows& rows, uint32_t number) {
   const uint32_t distance = number * kWarps;
@@ -289,6 +289,7 @@ __device__ void prepare_rows(const PrepareParams& p, const WarpRows& rows) {
       if (begin + i < rows.count)
         eights[i] = load_eight<kAligned>(p, locate_row<kIndexed>(p, rows, begin + i));
     }
+    // Where they go is found anew: pointers of all pieces took 106 registers for 55.
 #pragma unroll
     for (uint32_t i = 0; i < kUnroll; ++i) {
       if (begin + i < rows.count)
