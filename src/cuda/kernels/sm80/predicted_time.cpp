@@ -11,16 +11,17 @@ namespace {
 
 constexpr double kStartUs = 3;
 
-// Clocks of an SM for each weight of Gate and Up, by the tile's rows of A:
-// (14336, 4096) on one H200 with 132 SMs at 1.98 GHz, A in bf16, less kStartUs.
+// Clocks of an SM for each weight of Gate and Up, by the tile's rows of A: (14336, 4096) on one H200
+// with 132 SMs at 1.98 GHz, A in bf16, less kStartUs (docs/performance/h200_sm80.md, 30 November
+// 2026).
 struct ClocksOfWeight {
   int64_t rows;
   double as_they_lie, prepared;
 };
-constexpr ClocksOfWeight kClocks[] = {{8, 0.117, 0.060},  {16, 0.131, 0.063}, {32, 0.157, 0.091},
-                                      {48, 0.182, 0.120}, {64, 0.182, 0.138}, {96, 0.259, 0.179},
-                                      {128, 0.259, 0.213}};
-constexpr double kManyTiles = 0.87;  // of what one row of tiles takes, where there are several
+constexpr ClocksOfWeight kClocks[] = {{8, 0.108, 0.055},  {16, 0.122, 0.062}, {32, 0.146, 0.089},
+                                      {48, 0.173, 0.106}, {64, 0.173, 0.123}, {96, 0.263, 0.171},
+                                      {128, 0.263, 0.211}};
+constexpr double kManyTiles = 0.9;  // of what one row of tiles takes, where there are several
 
 double clocks_of_weight(int64_t rows, int64_t tile_m, bool prepared) {
   const ClocksOfWeight* found = std::begin(kClocks);
