@@ -11,9 +11,9 @@ namespace {
 
 constexpr double kStartUs = 3;
 
-// Clocks of an SM for each weight of Gate and Up, by the tile's rows of A: (14336, 4096) on one H200
-// with 132 SMs at 1.98 GHz, A in bf16, less kStartUs (docs/performance/h200_sm80.md, 30 November
-// 2026).
+// Clocks of an SM for each weight of Gate and Up, by the tile's rows of A: (14336, 4096) on one
+// H200 with 132 SMs at 1.98 GHz, A in bf16, less kStartUs (docs/performance/h200_sm80.md, 30
+// November 2026).
 struct ClocksOfWeight {
   int64_t rows;
   double as_they_lie, prepared;
