@@ -44,8 +44,9 @@ TEST(Sm90aSkinnyChoice, TilesAndRefusals) {
   };
   for (const int64_t n : {3072, 4232, 14336, 18432}) EXPECT_TRUE(prepared_faster(n, 8)) << n;
   for (const int64_t n : {3072, 4232, 8192, 11008}) EXPECT_TRUE(prepared_faster(n, 16)) << n;
-  EXPECT_FALSE(prepared_faster(14336, 9));  // a decoded four times by a CTA
+  EXPECT_TRUE(prepared_faster(14336, 9));  // a decoded four times by a CTA
   EXPECT_TRUE(prepared_faster(14336, 9, DataType::kF16));
+  EXPECT_FALSE(prepared_faster(17408, 9));  // five times
   EXPECT_FALSE(prepared_faster(28672, 9, DataType::kF16));
   for (const int64_t m : {1, 8, 9, 16}) {
     const skinny::Config& config =
