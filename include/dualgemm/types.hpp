@@ -267,9 +267,9 @@ struct PlanOptions {
   //   strategy, isa       as the options above
   //   kernel              "skinny", ...: Plan::kernel
   //   tile_m, tile_n, tile_k, stages, k_warpgroups     with kernel: must name a compiled one
-  //   ctas                at most so many; sm90a, groups and persistent pairs on sm100a, and sm80
-  //                       above 32 rows without groups or batch_invariant: with k_warpgroups=1 they
-  //                       take whole tiles in turns, where it is not said equal shares
+  //   ctas                at most so many; sm90a, groups and persistent pairs on sm100a, and sm80:
+  //                       up to 32 rows they take whole tiles in turns; above, without groups or
+  //                       batch_invariant, likewise with k_warpgroups=1, else equal shares
   std::string config = {};
   // kCuda: run() does not ask the driver where its pointers and its stream belong. The caller
   // answers for them; docs/cuda.md, "Bad input on CUDA", has the cost of asking.

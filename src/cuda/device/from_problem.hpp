@@ -63,6 +63,12 @@ inline int64_t usual_rows(const Problem& problem) {
 inline int64_t most_batches_read(const Problem& problem) {
   return problem.grouping == Grouping::kContiguous ? std::min(problem.l, problem.m) : problem.l;
 }
+// Their weights of Gate and Up, each a code and a sixteenth of a scale.
+inline double weights_read(const Problem& problem) {
+  return 2.0 * static_cast<double>(problem.n) *
+         static_cast<double>(problem.k * most_batches_read(problem));
+}
+inline constexpr double kBytesOfWeight = 0.5 + 1.0 / 16;
 
 // What every fused kernel's epilogue is told, in the members that their Params have in common.
 // Precondition: with_shared_rows().

@@ -4,6 +4,7 @@
 // only.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace dualgemm::cuda::machine {
@@ -30,8 +31,10 @@ struct Gpu {
   Number half_macs_per_us;        // multiplications of 16-bit operands that are kept up, all SMs
 };
 
-// A GPU may run that much faster than at the clock of its data sheet, so that products take no less
-// than this part of what they take there.
-inline constexpr double kLeastOfMacs = 0.9;
+// What no launch is below that reads so many bytes, and whose products take so long at the clock of
+// the data sheet: a GPU may run a tenth faster than that.
+inline double least_us(const Gpu& gpu, double bytes, double macs_us) {
+  return std::max(bytes / gpu.sheet_bytes_per_us.value, 0.9 * macs_us);
+}
 
 }  // namespace dualgemm::cuda::machine

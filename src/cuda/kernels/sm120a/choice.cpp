@@ -71,12 +71,9 @@ double modelled_us(const Problem& p, const Config& config, const DeviceCaps& cap
 
 double least_us(const Problem& p, const DeviceCaps& caps) {
   const machine::Gpu& gpu = machine_of(caps);
-  const double weights =
-      2.0 * static_cast<double>(p.n) * static_cast<double>(p.k * most_batches_read(p));
-  const double memory_us = weights * (0.5 + 1.0 / 16) / gpu.sheet_bytes_per_us.value;
-  const double macs_us = weights * static_cast<double>(usual_rows(p)) /
+  const double macs_us = weights_read(p) * static_cast<double>(usual_rows(p)) /
                          (kMacsPerClock * gpu.clocks_per_us.value * gpu.sms.value);
-  return std::max(memory_us, machine::kLeastOfMacs * macs_us);
+  return machine::least_us(gpu, weights_read(p) * kBytesOfWeight, macs_us);
 }
 
 // Among tiles that take the same time the lowest that holds all rows: it reads shared memory least.

@@ -37,19 +37,15 @@ std::optional<PredictedTime> predicted_time(const Plan& plan, const DeviceCaps& 
   const machine::Gpu* const gpu = machine::find(caps.compute_capability, caps.num_sms);
   if (gpu == nullptr) return std::nullopt;
   const Problem& p = plan.problem;
-  const double weights =
-      2.0 * static_cast<double>(p.n) * static_cast<double>(p.k * most_batches_read(p));
-  constexpr double kBytesOfWeight = 0.5 + 1.0 / 16;
-  const double memory_us = weights * kBytesOfWeight / gpu->hbm_bytes_per_us.value;
+  const double weights = weights_read(p), bytes = weights * kBytesOfWeight;
+  const double memory_us = bytes / gpu->hbm_bytes_per_us.value;
   const double clocks = weights * clocks_of_weight(usual_rows(p), plan.shape.tile_m, plan.prepared);
   const double macs_us = weights * static_cast<double>(usual_rows(p)) / gpu->half_macs_per_us.value;
   const double us = kStartUs + std::max({memory_us, macs_us,
                                          clocks / (gpu->sms.value * gpu->clocks_per_us.value)});
   // Other tensor cores and caches than the H200's: as ptxsim's clock doubts itself there. But
   // memory is never faster than its data sheet.
-  const double least_us = std::max(weights * kBytesOfWeight / gpu->sheet_bytes_per_us.value,
-                                   machine::kLeastOfMacs * macs_us);
-  return PredictedTime{us, std::max(0.6 * us, least_us), 1.6 * us};
+  return PredictedTime{us, std::max(0.6 * us, machine::least_us(*gpu, bytes, macs_us)), 1.6 * us};
 }
 
 }  // namespace dualgemm::cuda::sm80
