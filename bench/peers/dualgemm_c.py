@@ -50,6 +50,7 @@ class Problem(ctypes.Structure):
         ("up_column", ctypes.c_int64),
         ("combine", ctypes.c_int32),
         ("residual", ctypes.c_int32),
+        ("a_rows", ctypes.c_int64),
     ]
 
 
@@ -98,6 +99,7 @@ class Buffers(ctypes.Structure):
         ("bias_up", ctypes.c_void_p),
         ("residual", ctypes.c_void_p),
         ("row_experts", ctypes.c_void_p),
+        ("a_row_index", ctypes.c_void_p),
     ]
 
 

@@ -4,7 +4,8 @@
 d = silu(alpha_gate a gate^T) * (alpha_up a up^T) for the rows of every expert, each with its own weights and alphas. In the same
 process and the same interleaved rounds: `fused` on contiguous groups, A NVFP4 or bf16, weights unpacked or prepared; torch's
 grouped_mm, and a loop of cuBLAS, on stacked bf16 weights, then one kernel that activates; a grouped Triton kernel; a plain read
-of the touched experts' bytes. --sweep: instead, every kernel and tile of ours that can be asked for.
+of the touched experts' bytes. A model's tokens are A, and ours finds an expert's by an index of rows; the others get them copied
+beforehand, which costs them nothing. --sweep: instead, every kernel and tile of ours that can be asked for.
 
     moe_bench.py --library libdualgemm.so [--models qwen3_30b_a3b] [--tokens 1,64] [--json experts.json]
 
@@ -80,7 +81,7 @@ def judge_of(torch, decode, point, seed):
     columns = rounds.sampled_columns(torch, weights.n, seed)
     wanted, expected = rounds.sampled_rows(point.m), []
     for e, begin, end in call.busy:
-        rows = [row for row in wanted if begin <= row < end]
+        rows = [point.rows_of_a[row] for row in wanted if begin <= row < end]
         if not rows:
             continue
         a = decode(weights.a_codes[rows], weights.a_scales[rows], torch.float64)
@@ -176,7 +177,7 @@ class Bench(rounds.Bench):
             points = points_of(self.arguments, name)
             if not points:
                 continue
-            most = max(sum(rows) for _, _, rows in points)
+            most = max(tokens for tokens, _, _ in points)
             weights = self.of.Weights(self.library, model.n, model.k, model.local, most, self.arguments.seed)
             entry = {
                 "name": name,
@@ -190,7 +191,9 @@ class Bench(rounds.Bench):
             }
             self.report["models"].append(entry)
             for tokens, skewed, rows in points:
-                point = self.of.Point(weights, rows, MIN_CALLS if tokens <= MOST_DECODE_TOKENS else 2, self.arguments.seed)
+                point = self.of.Point(
+                    weights, rows, MIN_CALLS if tokens <= MOST_DECODE_TOKENS else 2, self.arguments.seed, tokens=tokens
+                )
                 result = self.measure_point(point, add_sweep if self.arguments.sweep else add_model_contestants)
                 entry["points"].append({"tokens": tokens, "skewed": skewed, **result})
                 self.save(f"{name}, {tokens} tokens{' skewed' if skewed else ''}, {point.m} rows, {point.busy} experts", result)

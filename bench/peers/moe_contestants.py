@@ -116,10 +116,15 @@ class Call:
 
 
 class Point:
-    """One distribution of rows, and the calls that a graph holds: on weights that are cold."""
+    """One distribution of rows, and the calls that a graph holds: on weights that are cold. tokens: of a model, whose rows
+    are these; else A has the rows in order."""
 
-    def __init__(self, weights, rows, min_calls, seed, d_type=c.BF16):
+    def __init__(self, weights, rows, min_calls, seed, d_type=c.BF16, tokens=None):
         self.weights, self.rows, self.d_type, self.m = weights, rows, d_type, sum(rows)
+        self.tokens = tokens
+        self.rows_of_a = list(range(self.m)) if tokens is None else routing.tokens_of_rows(rows, tokens, seed)
+        self.index = torch.tensor(self.rows_of_a, dtype=torch.int32, device="cuda")
+        self.a_half = weights.a_half[: self.m] if tokens is None else weights.a_half[self.index]
         self.busy = sum(1 for count in rows if count)
         self.touched_bytes = self.busy * weights.expert_bytes
         sets = len(weights.sets)
@@ -149,6 +154,7 @@ class Ours:
         weights, library = point.weights, point.weights.library
         self.d = point.new_d()
         problem = library.problem(point.m, weights.n, weights.k, weights.experts, a_type, point.d_type)
+        problem.a_rows = point.tokens or 0
         self.plan = c.Plan(library, problem, prepared=prepared, config=config)
         self.workspace = torch.empty(max(self.plan.workspace_bytes, 1), dtype=torch.uint8, device="cuda")
         self.buffers = []
@@ -164,6 +170,7 @@ class Ours:
                     alpha_gate_per_batch=weights.alphas_gate.data_ptr(),
                     alpha_up_per_batch=weights.alphas_up.data_ptr(),
                     expert_offsets=call.offsets.data_ptr(),
+                    a_row_index=point.index.data_ptr() if point.tokens else 0,
                     **of_weights,
                 )
             )
@@ -229,7 +236,7 @@ class GroupedBf16:
 
     def run(self, call):
         of = self.point.calls[call]
-        products = self.multiply(self.point.weights.a_half[: self.point.m], of.weights.half.transpose(-2, -1), offs=of.ends)
+        products = self.multiply(self.point.a_half, of.weights.half.transpose(-2, -1), offs=of.ends)
         activate_stacked(self.point, products, self.d)
 
     def config(self):
@@ -246,7 +253,7 @@ class LoopBf16:
     def run(self, call):
         of = self.point.calls[call]
         for e, begin, end in of.busy:
-            torch.mm(self.point.weights.a_half[begin:end], of.weights.half[e].T, out=self.products[begin:end])
+            torch.mm(self.point.a_half[begin:end], of.weights.half[e].T, out=self.products[begin:end])
         activate_stacked(self.point, self.products, self.d)
 
     def config(self):
@@ -275,7 +282,7 @@ class TritonGrouped:
         bm, bn, bk, split, warps, stages = self.tile
         count = self.point.m * weights.n
         kernels.grouped_dual_gemm[(len(self.tiles[call]) * (weights.n // bn), split)](
-            weights.a_half,
+            self.point.a_half,
             of.gate,
             of.gate_scales,
             of.up,

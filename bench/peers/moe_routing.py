@@ -89,6 +89,15 @@ def rotate(rows, sets, calls, seed):
     return result
 
 
+def tokens_of_rows(rows, tokens, seed):
+    """Whose token each row is: those of an expert differ and increase, as a sort by expert leaves them, and all tokens
+    have as many rows as another, or one more."""
+    order = list(range(tokens))
+    random.Random(f"{seed} tokens").shuffle(order)
+    places = itertools.cycle(order)
+    return [token for count in rows for token in sorted(itertools.islice(places, count))]
+
+
 def offsets(rows):
     """Where each expert's rows begin, and the end."""
     return [0, *itertools.accumulate(rows)]

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "cuda/ptx/cp_async_bulk.cuh"
 #include "cuda/ptx/mbarrier.cuh"
 #include "cuda/ptx/shared_address.cuh"
 
@@ -25,7 +26,15 @@ DUALGEMM_DEVICE void cp_async_16(uint32_t to, const void* from) {
                : "memory");
 }
 
-// The same by the lanes that want it, without a branch.
+// cp.async.cg.shared.global.L2::cache_hint [to], [from], 16, policy;      PTX ISA 7.4, sm_80,
+// "cp.async": the same without what lies beside it, kept in L2 as the policy says
+DUALGEMM_DEVICE void cp_async_16_kept(uint32_t to, const void* from, CachePolicy policy) {
+  asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
+               "l"(policy.word)
+               : "memory");
+}
+
+// cp_async_16 by the lanes that want it, without a branch.
 DUALGEMM_DEVICE void cp_async_16_if(bool wanted, uint32_t to, const void* from) {
   asm volatile(
       "{\n"

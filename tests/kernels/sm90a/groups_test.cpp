@@ -1,4 +1,5 @@
 // Groups of experts through the wgmma kernel: support/grouped.hpp.
+#include "cuda/kernels/sm90a/extents.hpp"
 #include "kernels/simulation/schedules.hpp"
 #include "kernels/sm90a/simulated_run.hpp"
 #include "reference/dual_gemm.hpp"
@@ -70,6 +71,55 @@ TEST(Sm90aGroups, RowsByIndex) {
           },
           rng);
     }
+  }
+}
+
+// A of fewer rows than the products have: the kernel copies them from where they were prepared once.
+TEST(Sm90aGroups, RowsThatTheKernelFindsByItself) {
+  Rng rng;
+  int next = 0;
+  for (const GroupShape& shape : {kGroupShapes[2], kGroupShapes[3], kGroupShapes[5]}) {
+    for (const bool prepared : {false, true}) {
+      const bool bf16 = next++ % 2 != 0;
+      int left = 2;
+      for (GroupedCase& one : indexed_cases(bf16 ? kBF16OfA : kF16OfA, shape.tile_m, shape.tile_n,
+                                            256 * 3 + 64, rng)) {
+        if (left-- == 0) break;
+        one.problem.a_rows = rng.integer(1, one.problem.m - 1);
+        const cuda::sm90a::Instance* const instance =
+            cuda::sm90a::find_instance(cuda::sm90a::group_instances(), shape.tile_m, shape.tile_n,
+                                       shape.k_warpgroups, bf16, prepared);
+        ASSERT_NE(instance, nullptr);
+        ASSERT_TRUE(cuda::sm90a::gathers(one.problem, instance->config));
+        expect_right(
+            one,
+            [&](RandomCase& data) {
+              SimulatedRun run = run_of(shape, 1 + left * 2, prepared);
+              return simulate(data, run);
+            },
+            rng);
+      }
+    }
+  }
+}
+
+// The ring's stages are handed over in the right order, whatever ends first; bits are those of rows
+// that lie in order.
+TEST(Sm90aGroups, RowsThatTheKernelFindsByItselfInEverySchedule) {
+  Rng rng;
+  for (const GroupShape& shape : {kGroupShapes[2], kGroupShapes[5]}) {
+    Problem p{.m = 300,
+              .n = 130,
+              .k = 256 * 4 + 16,
+              .l = 3,
+              .a = {.type = DataType::kF16},
+              .d = {.type = DataType::kF32},
+              .grouping = Grouping::kContiguous,
+              .a_rows = 90};
+    p.act.kind = ActivationKind::kIdentity;
+    RandomCase data(p, rng, Values::kExact, {0, 70, 71, 290}, {});
+    expect_same_bits_in_schedules(data, run_of(shape, 2, true), 2,
+                                  reference::Accumulation::kAnyOrder);
   }
 }
 

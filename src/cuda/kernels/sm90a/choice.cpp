@@ -167,8 +167,9 @@ Workspace plan_workspace(const core::ResolvedProblem& problem, const Config& con
     pieces.weights = copies_of(problem);
     if (of_up != nullptr) pieces.of_up = copies_of(*of_up);
   }
-  pieces.activations = arena.take_offset(batches_of_a(problem.problem) * problem.problem.m *
-                                         k_tiles_of(problem.problem) * kTileK * 2);
+  pieces.activations =
+      arena.take_offset(batches_of_a(problem.problem) * prepared_rows(problem.problem, config) *
+                        k_tiles_of(problem.problem) * kTileK * 2);
   if (config.grouped)
     pieces.groups = arena.take_offset(group_tiles_bytes(problem.problem, config.tile_m));
   if (may_share(problem.problem, schedule)) {

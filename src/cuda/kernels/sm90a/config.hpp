@@ -70,6 +70,13 @@ constexpr bool can_pair(const Config& config) {
 // Scale tiles of 128 rows in which `tile_n` neighbours lie that begin at a multiple of tile_n.
 constexpr int scale_tile_rows_of(int64_t tile_n) { return 128 % tile_n == 0 ? 1 : 2; }
 
+// Whether the kernel can find rows of A by index itself. Smaller tiles wait for their consumers'
+// instructions, and copying some hundred rows costs little; larger ones have no registers for it.
+constexpr bool can_gather(const Config& config) {
+  return config.grouped && (config.tile_m == 64 || config.tile_m == 128);
+}
+inline constexpr uint32_t kGatherWarps = 2;
+
 // Derived from a Config; every rule stands under what it limits.
 template <Config kCfg>
 struct Budget {
@@ -85,7 +92,7 @@ struct Budget {
 
   // The register file's 65536 are handed out evenly, in eights, at launch; the producers then give
   // theirs to the consumers.
-  static constexpr int kProducerRegisters = 24;
+  static constexpr int kProducerRegisters = can_gather(kCfg) ? 32 : 24;
   static constexpr int kLaunchRegisters = 65536 / kThreads / 8 * 8;
   static constexpr int kSpare = (kLaunchRegisters - kProducerRegisters) / kWarpgroups / 8 * 8;
   static constexpr int kConsumerRegisters =
@@ -109,6 +116,7 @@ struct Budget {
 
   static constexpr int kChunk = chunk_rows(kCfg);
   static constexpr bool kCanPair = can_pair(kCfg);
+  static constexpr bool kCanGather = can_gather(kCfg);
   static constexpr bool kSideBySide = writes_side_by_side(kCfg);
   static constexpr int kChunkFloats = kChunk * kWarpCols / 2;  // of one warp: 16-bit outputs
   static constexpr int kSums = kCfg.tile_m / 2;                // accumulators of a thread
@@ -145,7 +153,7 @@ struct Budget {
   static_assert(kActStages >=
                     2 * kCfg.k_warpgroups * (kCfg.k_warpgroups > 1 ? kActStagesPerTile : 1),
                 "a stage is released when the MMAs on the next one are under way");
-  static_assert((2 * kWeightStages + 2 * kActStages) * 8 + kScheduleBytes <=
+  static_assert((2 * kWeightStages + (kCanGather ? 3 : 2) * kActStages) * 8 + kScheduleBytes <=
                 kSmemReserve - kSwizzleAlignment);
 };
 

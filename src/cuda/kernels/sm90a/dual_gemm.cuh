@@ -6,6 +6,9 @@
 //   0 .. 4*W-1               consume           W warpgroups: decode, wgmma, epilogue
 //   4*W                      load_weights      one thread: codes and scales of Gate and Up
 //   4*W + 1                  load_activations  one thread: decoded A, after the prepare kernel
+//                            or, where rows of A are found by index:
+//   4*W + 1                  hand_over_activations  one thread
+//   4*W + 2, 4*W + 3         gather_activations     two warps: decoded rows of A
 //
 //   A warpgroup multiplies 64 rows: each of its warps 8 rows of Gate and the same 8 of Up, so that
 //   both sums of an output are in one thread. n_warpgroups have 32 columns of D each; the
@@ -16,6 +19,8 @@
 //   w_empty[s]     4 * n_warpgroups    lane 0 of each warp that read it  load_weights, from round 1
 //                                                                        on
 //   a_full[s]      1 (+bytes)          load_activations, TMA hardware    consume (one k_warpgroup)
+//                                      or hand_over_activations
+//   a_copied[s]    64                  threads of gather_activations     hand_over_activations
 //   a_empty[s]     4 * n_warpgroups    lane 0 of each warp that read it  load_activations, likewise
 //   cluster        consumers           the first k_warpgroups of both    in pairs: rings are idle,
 //                                      CTAs                              sums are there
@@ -67,6 +72,7 @@ struct SharedStorage {
   ptx::Barrier w_empty[B::kWeightStages];
   ptx::Barrier a_full[B::kActStages];
   ptx::Barrier a_empty[B::kActStages];
+  ptx::Barrier a_copied[B::kCanGather ? B::kActStages : 1];
   Schedule schedule;  // of groups
 };
 
@@ -109,6 +115,7 @@ DUALGEMM_DEVICE Tile locate(const Params& params, uint32_t tile) {
 }  // namespace dualgemm::cuda::sm90a
 
 #include "cuda/kernels/sm90a/consume.cuh"
+#include "cuda/kernels/sm90a/gather.cuh"
 #include "cuda/kernels/sm90a/load.cuh"
 
 namespace dualgemm::cuda::sm90a {
@@ -128,6 +135,8 @@ DUALGEMM_DEVICE void init_activation_barriers(SharedStorage<kCfg>& smem) {
   for (int i = 0; i < Budget<kCfg>::kActStages; ++i) {
     ptx::mbarrier_init(&smem.a_full[i], 1);
     ptx::mbarrier_init(&smem.a_empty[i], 4 * kCfg.n_warpgroups);
+    if constexpr (Budget<kCfg>::kCanGather)
+      ptx::mbarrier_init(&smem.a_copied[i], 32 * kGatherWarps);
   }
   ptx::fence_mbarrier_init();
 }
@@ -183,6 +192,14 @@ DUALGEMM_DEVICE void dual_gemm(const ParamsOf<kCfg>& params) {
     ptx::setmaxnreg_dec<B::kProducerRegisters>();
     if (warp == kWeightsWarp) {
       if (ptx::elect_sync()) load_weights(params, smem);
+    } else if (B::kCanGather && params.activations != nullptr) {
+      if constexpr (B::kCanGather) {
+        if (warp > kActivationsWarp) {
+          gather_activations(params, smem, warp - kActivationsWarp - 1);
+        } else if (ptx::elect_sync()) {
+          hand_over_activations(params, smem);
+        }
+      }
     } else if (warp == kActivationsWarp) {
       if (ptx::elect_sync()) load_activations(params, smem);
     }

@@ -17,18 +17,19 @@ struct Weight : TmaOperand {
   TensorMap *data_map, *scale_map;
 };
 
-// Decoded A: (l, 4 * k_tiles, m, 64) halves.
+// Decoded A: (l, 4 * k_tiles, rows, 64) halves.
 TensorView activations_view(const Problem& p, const uint8_t* data, const Instance& instance) {
+  const int64_t rows = prepared_rows(p, instance.config);
   const int64_t subs = k_tiles_of(p) * kSubs, batches = batches_of_a(p);
   return {.name = "activations",
           .type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
           .swizzle = CU_TENSOR_MAP_SWIZZLE_128B,
           .rank = 4,
           .address = data,
-          .dims = {kSubK, static_cast<uint64_t>(p.m), static_cast<uint64_t>(subs),
+          .dims = {kSubK, static_cast<uint64_t>(rows), static_cast<uint64_t>(subs),
                    static_cast<uint64_t>(batches)},
-          .stride_bytes = {kRowBytes, static_cast<uint64_t>(p.m * kRowBytes),
-                           static_cast<uint64_t>(p.m * subs * kRowBytes)},
+          .stride_bytes = {kRowBytes, static_cast<uint64_t>(rows * kRowBytes),
+                           static_cast<uint64_t>(rows * subs * kRowBytes)},
           .box = {kSubK, static_cast<uint32_t>(instance.config.tile_m),
                   static_cast<uint32_t>(instance.act_subs), 1}};
 }
@@ -60,18 +61,19 @@ KernelLaunch preparation(const core::ResolvedProblem& problem, const Buffers& bu
       packed && problem.a.scale_layout == ScaleLayout::kLinear ? problem.a.scale_ld : 0;
   params.scale_batch_bytes = packed ? problem.a.scale_batch_stride : 0;
   params.k_tiles = Divisor(static_cast<uint32_t>(k_tiles_of(p)));
-  params.m = Divisor(static_cast<uint32_t>(p.m));
+  const int64_t rows_of_batch = prepared_rows(p, config);
+  params.m = Divisor(static_cast<uint32_t>(rows_of_batch));
   params.k = static_cast<uint32_t>(p.k);
   params.num_flags = may_share(p, schedule) ? schedule.ctas : 0;
   params.type = a_type_of(p.a.type);
   const bool by_groups = is_prepared_by_groups(problem, buffers);
-  const int64_t rows =
-      by_groups ? most_group_tiles(p, config.tile_m) * config.tile_m : p.m * batches_of_a(p);
+  const int64_t rows = by_groups ? most_group_tiles(p, config.tile_m) * config.tile_m
+                                 : rows_of_batch * batches_of_a(p);
   params.row_pieces = static_cast<uint32_t>(rows * k_tiles_of(p));
   params.packed_order = config.prepared;
   if (by_groups) params.groups = group_tiles_of(p, buffers, workspace + pieces.groups);
   params.tile_m = Divisor(static_cast<uint32_t>(config.tile_m));
-  params.row_index = row_index_of(p, buffers);
+  if (!gathers(p, config)) params.row_index = row_index_of(p, buffers);
   return prepare_launch(params);
 }
 
@@ -91,6 +93,10 @@ Params scalar_params(const core::ResolvedProblem& problem, const Buffers& buffer
   params.schedule = schedule;
   params.groups = group_tiles_of(p, buffers, workspace + pieces.groups);
   params.whole_tiles_only = p.batch_invariant;
+  if (gathers(p, config)) {
+    params.activations = workspace + pieces.activations;
+    params.row_index = row_index_of(p, buffers);
+  }
   return params;
 }
 

@@ -18,7 +18,8 @@
 
 namespace dualgemm::cuda::sm90a {
 
-// Decodes A to (l, k_tiles * 4, m, 64) halves in the order of prepare.cu, zero from k on.
+// Decodes A to (l, k_tiles * 4, rows, 64) halves in the order of prepare.cu, zero from k on. Rows
+// are those of the products, or, where the main kernel finds them by index, those of A.
 struct PrepareParams {
   const uint8_t* a;       // any address that suits one element (kE2M1: one byte)
   const uint8_t* scales;  // kE2M1 only
@@ -92,7 +93,8 @@ constexpr Schedule pair_or_deal_out(const Config& config, int64_t tiles, const D
 }
 
 // Views; boxes are one stage of one CTA, what is outside a view is zero.
-//   map_a                   (64, m, 4 * k_tiles, l) halves, box (64, tile_m, subs, 1), swizzled
+//   map_a                   (64, rows of A, 4 * k_tiles, l) halves, box (64, tile_m, subs, 1),
+//                           swizzled
 //   map_gate, map_up        (k/2, n, l) bytes, box (128, tile_n, 1), 128-byte swizzle
 //   map_sf_gate, map_sf_up  linear: (k/16, n, l) bytes, box (16, tile_n, 1); swizzled 128x4:
 //                           (256, ceil(k/64), ceil(n/128), l) of 16 bits, box (256, 4, 1, 1)
@@ -130,6 +132,9 @@ struct Params {
   // only whether an expert usually has several.
   GroupTiles groups;
   bool whole_tiles_only;
+  // Of groups: decoded A, of which rows are found by row_index; else null, and map_a has them.
+  const uint8_t* activations;
+  RowIndex row_index;
   hopper::Shifts shifts;
 };
 
