@@ -96,6 +96,20 @@ void multiply_single(const Work& work, const Weights& weights, const Unit& unit,
 
 int64_t panels_of(const Work& work) noexcept { return ceil_div(work.problem->problem.n, kPanelN); }
 
+// Up to kMaxHeight rows of a chunk, from row `row` of it on; none beyond its end.
+RowChunk part_of_chunk(const RowChunk& rows, int64_t row) noexcept {
+  return {rows.group, rows.row + row, std::clamp<int64_t>(rows.rows - row, 0, kMaxHeight)};
+}
+
+// Asks for what up to kMaxHeight rows of a unit of panels store, from row `row` of it on.
+void ask_for_d(const Work& work, const Unit& unit, int64_t row) noexcept {
+  const RowChunk part = part_of_chunk(unit.rows, row);
+  const int64_t first = unit.first_pair * kPanelN, n = work.problem->problem.n;
+  ask_for_tile(*work.problem, *work.buffers,
+               {&part.group->rows, part.row, first, static_cast<int>(part.rows),
+                static_cast<int>(std::min<int64_t>(unit.count * kPanelN, n - first))});
+}
+
 void fused_unit(const Work& work, const WeightSource& source, const Unit& unit,
                 const Scratch& scratch) noexcept {
   PanelPair pairs[kMaxPairs];
@@ -118,9 +132,15 @@ void fused_unit(const Work& work, const WeightSource& source, const Unit& unit,
   const auto columns = [&](int place) {
     return scratch.c + place / 2 * c_stride(work) + place % 2 * kPanelN;
   };
-  for (int i = 0; i < unit.count; ++i)
-    finish_panel(work, unit.rows, unit.first_pair + i, columns(i * step), kCTileN,
-                 columns(i * step + first_up), kCTileN, scratch);
+  // Rows of all panels together, and asked for before: rows of D often lie a power of two apart, so
+  // that few of their lines stay in L2, and a panel of fp16 is half a line.
+  for (int64_t row = 0; row < unit.rows.rows; row += kMaxHeight) {
+    ask_for_d(work, unit, row + kMaxHeight);
+    const RowChunk part = part_of_chunk(unit.rows, row);
+    for (int i = 0; i < unit.count; ++i)
+      finish_panel(work, part, unit.first_pair + i, columns(i * step) + row * kCTileN, kCTileN,
+                   columns(i * step + first_up) + row * kCTileN, kCTileN, scratch);
+  }
 }
 
 void sequential_unit(const Work& work, const WeightSource& source, const Unit& unit,

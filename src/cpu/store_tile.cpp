@@ -14,6 +14,9 @@ void store_row(const KernelTable& table, DataType type, const float* values, uin
     std::memcpy(out, values, static_cast<size_t>(cols) * sizeof(float));
     return;
   }
+  // In place: a copy of what was just stored through a mask waits for the store.
+  if (type == DataType::kF16 && cols == kPanelN)
+    return table.f32_to_f16(values, reinterpret_cast<uint16_t*>(out), cols);
   uint16_t half[kPanelN];
   if (type == DataType::kF16) {
     table.f32_to_f16(values, half, kPanelN);
@@ -42,6 +45,17 @@ void add_residual(const core::ResolvedProblem& problem, const Buffers& buffers, 
   int64_t at = element_offset(d, tile);
   for (int r = 0; r < tile.rows; ++r, at += d.ld, values += kPanelN) {
     for (int c = 0; c < tile.cols; ++c) values[c] += load_element(d.type, buffers.residual, at + c);
+  }
+}
+
+void ask_for_tile(const core::ResolvedProblem& problem, const Buffers& buffers,
+                  const DTile& tile) noexcept {
+  const core::ResolvedMatrix& d = problem.d;
+  const int64_t row_bytes = d.row_bytes(), bytes = core::bytes_of(d.type, tile.cols);
+  const uint8_t* row =
+      static_cast<const uint8_t*>(buffers.d) + core::bytes_of(d.type, element_offset(d, tile));
+  for (int r = 0; r < tile.rows; ++r, row += row_bytes) {
+    for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at, 1, 3);
   }
 }
 

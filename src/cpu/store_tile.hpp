@@ -15,6 +15,10 @@ struct DTile {
   int rows = 0, cols = 0;
 };
 
+// Asks for the lines of D that a tile, as wide as a run of panels here, will be stored in.
+void ask_for_tile(const core::ResolvedProblem& problem, const Buffers& buffers,
+                  const DTile& tile) noexcept;
+
 // rows x kPanelN floats (stride kPanelN) -> the tile. kE2M1 is quantised here, block by block, and
 // exists nowhere wider than in `values`; its tiles are whole blocks.
 void store_tile(const KernelTable& table, const core::ResolvedProblem& problem,
