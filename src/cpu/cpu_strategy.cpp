@@ -42,7 +42,7 @@ L2Tile choose_l2_tile(const Plan& plan, const Engine& engine, const DeviceCaps& 
     return l2_tile;
   }
   if (static_cast<double>(all_k) > l2 * kActivationShare) {
-    l2_tile.pairs = static_cast<int64_t>(l2 * kCShare) /
+    l2_tile.pairs = std::min(static_cast<int64_t>(l2 * kCShare), engine.most_c_bytes) /
                     (l2_tile.rows * kCTileN * static_cast<int64_t>(sizeof(float)));
   }
   // At least 8 units a thread, so that the last ones to finish cost little.

@@ -95,6 +95,10 @@ struct Engine {
   void (*gemv)(const uint8_t* activation, const PanelPair& pair, const PanelPair* next, int rows,
                float* c);
   int gemv_rows = 4;  // at the most kMaxHeight
+  // Rows of weights are packed and decoded so many blocks at a time, a multiple of kGroupBlocks and
+  // block_step; block b's decoded bytes must begin at b * decoded_block_bytes. 0: a whole k-tile.
+  int blocks_packed = 0;
+  int64_t most_c_bytes = int64_t{1} << 40;  // of the c tiles that share a k-tile of rows
 };
 
 // What the sums of one operand's panel become before the activation: alpha * row scale * sum +

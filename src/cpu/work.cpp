@@ -34,14 +34,28 @@ const GroupWork& group_of(const Work& work, int64_t index, int64_t GroupWork::*f
   return *(after - 1);
 }
 
-// The packed groups of one k-tile: in place when the panel is packed, else packed into `buffer`.
-const uint8_t* packed_k_tile(const Work& work, const PanelSource& source, int64_t k_tile,
-                             uint8_t* buffer) noexcept {
-  const int64_t begin = k_tile * work.engine->tile_k_blocks;
+// Packed groups from a block on: in place when the panel is packed, else packed into `buffer`.
+const uint8_t* packed_groups(const Work& work, const PanelSource& source, int64_t begin,
+                             int64_t blocks, uint8_t* buffer) noexcept {
   if (source.packed != nullptr) return source.packed + begin / kGroupBlocks * kPackedGroupBytes;
-  work.table->pack_panel(
-      source, begin, std::min<int64_t>(source.blocks - begin, work.engine->tile_k_blocks), buffer);
+  work.table->pack_panel(source, begin, std::min(source.blocks - begin, blocks), buffer);
   return buffer;
+}
+
+// Decodes a k-tile of a panel pair. Rows are packed some blocks at a time, so that what is packed
+// is still in L1 when it is decoded.
+void decode_k_tile(const Work& work, const PanelPair& pair, int64_t k_tile, int blocks,
+                   const Scratch& scratch) noexcept {
+  const Engine& engine = *work.engine;
+  const int at_once =
+      pair.p.packed != nullptr || engine.blocks_packed == 0 ? blocks : engine.blocks_packed;
+  for (int done = 0; done < blocks; done += at_once) {
+    const int64_t begin = k_tile * engine.tile_k_blocks + done;
+    const int here = std::min(at_once, blocks - done);
+    engine.decode(packed_groups(work, pair.p, begin, here, scratch.packed_p),
+                  packed_groups(work, pair.q, begin, here, scratch.packed_q), here,
+                  scratch.decoded + done * engine.decoded_block_bytes);
+  }
 }
 
 // Asks for the bytes of a k-tile of a panel pair, line by line, while another one is multiplied:
@@ -52,45 +66,66 @@ class Request {
   // Nothing is asked for where pair is null.
   Request(const Work& work, const PanelPair* pair, int64_t k_tile) noexcept {
     if (pair == nullptr) return;
-    panels_[0] = &pair->p;
-    panels_[1] = &pair->q;
-    block_ = k_tile * work.engine->tile_k_blocks;
-    const int64_t blocks = std::min<int64_t>(pair->p.blocks - block_, work.engine->tile_k_blocks);
-    const bool packed = pair->p.packed != nullptr;
-    rows_ = packed ? 1 : kPanelN;
-    row_lines_ =
-        ceil_div(packed ? ceil_div(blocks, kGroupBlocks) * kPackedGroupBytes : blocks * 8, kLine);
-    begin_row();
+    const int64_t block = k_tile * work.engine->tile_k_blocks;
+    const int64_t blocks = std::min<int64_t>(pair->p.blocks - block, work.engine->tile_k_blocks);
+    for (const PanelSource* panel : {&pair->p, &pair->q}) add(*panel, block, blocks);
+    begin();
   }
-  int64_t lines() const noexcept { return 2 * rows_ * row_lines_; }
+  int64_t lines() const noexcept { return lines_; }
 
   void ask(int64_t count) noexcept {
-    for (; count > 0 && panel_ < 2; --count) {
-      __builtin_prefetch(at_, 0, 3);  // into L1: see asks_into_l1()
-      at_ += kLine;
-      if (--lines_left_ > 0) continue;
-      if (++row_ == rows_) {
-        row_ = 0;
-        ++panel_;
-      }
-      if (panel_ < 2) begin_row();
+    while (count > 0 && piece_ < pieces_end_) {
+      const int64_t now = std::min(count, lines_left_);
+      const uint8_t* at = at_;
+      for (int64_t line = 0; line < now; ++line, at += kLine)
+        __builtin_prefetch(at, 0, 3);  // into L1: see asks_into_l1()
+      at_ = at;
+      count -= now;
+      lines_left_ -= now;
+      if (lines_left_ > 0) return;
+      piece_->first += piece_->stride;
+      if (--piece_->count == 0) ++piece_;
+      begin();
     }
   }
 
  private:
   static constexpr int64_t kLine = 64;
+  // `count` runs of `lines` lines, the next one `stride` bytes behind the one before.
+  struct Pieces {
+    const uint8_t* first = nullptr;
+    int64_t stride = 0, count = 0, lines = 0;
+  };
 
-  void begin_row() noexcept {
-    const PanelSource& panel = *panels_[panel_];
-    at_ = panel.packed != nullptr
-              ? panel.packed + block_ / kGroupBlocks * kPackedGroupBytes
-              : panel.codes + std::min(row_, panel.cols - 1) * panel.row_bytes + block_ * 8;
-    lines_left_ = row_lines_;
+  void add(const PanelSource& panel, int64_t block, int64_t blocks) noexcept {
+    const int64_t groups = ceil_div(blocks, kGroupBlocks);
+    if (panel.packed != nullptr) {
+      add({panel.packed + block / kGroupBlocks * kPackedGroupBytes, 0, 1,
+           ceil_div(groups * kPackedGroupBytes, kLine)});
+      return;
+    }
+    add({panel.codes + block * 8, panel.row_bytes, panel.cols, ceil_div(blocks * 8, kLine)});
+    // 16 rows of a swizzled group lie side by side.
+    const uint8_t* const scales = panel.scales + block / kGroupBlocks * panel.scale_group_stride;
+    if (panel.scale_row_stride == 16 && panel.scale_group_stride == 512) {
+      add({scales, panel.scale_group_stride, groups, 16 * kPanelN / kLine});
+    } else {
+      add({scales, panel.scale_row_stride, panel.cols, ceil_div(blocks, kLine)});
+    }
+  }
+  void add(const Pieces& pieces) noexcept {
+    *pieces_end_++ = pieces;
+    lines_ += pieces.count * pieces.lines;
+  }
+  void begin() noexcept {
+    if (piece_ == pieces_end_) return;
+    at_ = piece_->first;
+    lines_left_ = piece_->lines;
   }
 
-  const PanelSource* panels_[2] = {nullptr, nullptr};
-  int64_t block_ = 0, row_lines_ = 0, lines_left_ = 0;
-  int rows_ = 0, row_ = 0, panel_ = 0;
+  Pieces pieces_[4];
+  Pieces *piece_ = pieces_, *pieces_end_ = pieces_;
+  int64_t lines_ = 0, lines_left_ = 0;
   const uint8_t* at_ = nullptr;
 };
 
@@ -180,25 +215,26 @@ void multiply_pairs(const Work& work, const RowChunk& rows, const PanelPair* pai
                   c + i * c_stride);
     return;
   }
-  const int64_t tile_begin = rows.row / group.height;
+  const int64_t tile_begin = rows.row / group.height, tiles = ceil_div(rows.rows, group.height);
+  const int last_rows = static_cast<int>(rows.rows - (tiles - 1) * group.height);
+  const int64_t tile_bytes = engine.activation_bytes * group.height * engine.tile_k_blocks;
   for (int64_t k_tile = 0; k_tile < work.k_tiles(); ++k_tile) {
     const int blocks = k_tile_blocks(work, k_tile);
     for (int i = 0; i < count; ++i) {
-      engine.decode(packed_k_tile(work, pairs[i].p, k_tile, scratch.packed_p),
-                    packed_k_tile(work, pairs[i].q, k_tile, scratch.packed_q), blocks,
-                    scratch.decoded);
+      decode_k_tile(work, pairs[i], k_tile, blocks, scratch);
       const bool last_pair = i + 1 == count;
       const bool last = last_pair && k_tile + 1 == work.k_tiles();
       Request next(work, last ? nullptr : &pairs[last_pair ? 0 : i + 1],
                    last_pair ? k_tile + 1 : k_tile);
-      const int64_t lines = ceil_div(next.lines(), ceil_div(rows.rows, group.height));
-      for (int64_t row = 0; row < rows.rows; row += group.height) {
+      const int64_t lines = ceil_div(next.lines(), tiles);
+      const uint8_t* activation = work.activation + activation_at(work, group, k_tile, tile_begin);
+      float* tile_c = c + i * c_stride;
+      for (int64_t tile = 0; tile < tiles; ++tile) {
         next.ask(lines);
-        const int here = static_cast<int>(std::min<int64_t>(group.height, rows.rows - row));
-        engine.multiply(
-            work.activation + activation_at(work, group, k_tile, tile_begin + row / group.height),
-            group.height, scratch.decoded, blocks, here, k_tile > 0,
-            c + i * c_stride + row * kCTileN);
+        engine.multiply(activation, group.height, scratch.decoded, blocks,
+                        tile + 1 < tiles ? group.height : last_rows, k_tile > 0, tile_c);
+        activation += tile_bytes;
+        tile_c += group.height * kCTileN;
       }
     }
   }

@@ -51,14 +51,16 @@ inline int64_t scale_row_offset(const ActivationSource& source, int row) {
 }
 
 // Scale/4 of row `row` of the tile (negative: a row of zeros), one per block at `stride` bytes.
+// block_begin is a multiple of kGroupBlocks.
 inline void pack_activation_scales(const ActivationSource& source, int row, int64_t block_begin,
                                    int blocks, uint8_t* out, int64_t stride) {
-  const uint8_t* at = source.scales + scale_row_offset(source, row < 0 ? 0 : row);
-  for (int b = 0; b < blocks; ++b, out += stride) {
-    const int64_t block = block_begin + b;
-    const uint8_t byte =
-        at[block / kGroupBlocks * source.scale_group_stride + block % kGroupBlocks];
-    const float value = row < 0 ? 0.0f : kQuarterScales.value[byte];
-    copy_bytes<4>(&value, out);
+  const uint8_t* group = source.scales + scale_row_offset(source, row < 0 ? 0 : row) +
+                         block_begin / kGroupBlocks * source.scale_group_stride;
+  for (int b = 0; b < blocks; b += kGroupBlocks, group += source.scale_group_stride) {
+    const int here = blocks - b < kGroupBlocks ? blocks - b : kGroupBlocks;
+    for (int i = 0; i < here; ++i, out += stride) {
+      const float value = row < 0 ? 0.0f : kQuarterScales.value[group[i]];
+      copy_bytes<4>(&value, out);
+    }
   }
 }
