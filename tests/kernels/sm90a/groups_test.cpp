@@ -74,7 +74,7 @@ TEST(Sm90aGroups, RowsByIndex) {
   }
 }
 
-// A of fewer rows than the products have: the kernel copies them from where they were prepared once.
+// A of fewer rows than the products have: the kernel copies them from where they were prepared.
 TEST(Sm90aGroups, RowsThatTheKernelFindsByItself) {
   Rng rng;
   int next = 0;

@@ -132,7 +132,7 @@ struct Params {
   // only whether an expert usually has several.
   GroupTiles groups;
   bool whole_tiles_only;
-  // Of groups: decoded A, of which rows are found by row_index; else null, and map_a has them.
+  // Decoded A of groups whose rows the kernel finds by row_index; else null, and map_a has them.
   const uint8_t* activations;
   RowIndex row_index;
   hopper::Shifts shifts;
