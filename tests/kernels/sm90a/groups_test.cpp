@@ -1,4 +1,7 @@
 // Groups of experts through the wgmma kernel: support/grouped.hpp.
+#include <algorithm>
+#include <limits>
+
 #include "cuda/kernels/sm90a/extents.hpp"
 #include "kernels/simulation/schedules.hpp"
 #include "kernels/sm90a/simulated_run.hpp"
@@ -74,27 +77,34 @@ TEST(Sm90aGroups, RowsByIndex) {
   }
 }
 
-// A of fewer rows than the products have: the kernel copies them from where they were prepared.
+// A of at most half the rows that the products have: the kernel copies them from where they were
+// prepared once each.
+constexpr GroupShape kFindingShapes[] = {kGroupShapes[2], kGroupShapes[3], kGroupShapes[5]};
+
+const cuda::sm90a::Config& config_of(const GroupShape& shape, bool bf16, bool prepared) {
+  return cuda::sm90a::find_instance(cuda::sm90a::group_instances(), shape.tile_m, shape.tile_n,
+                                    shape.k_warpgroups, bf16, prepared)
+      ->config;
+}
+
 TEST(Sm90aGroups, RowsThatTheKernelFindsByItself) {
   Rng rng;
   int next = 0;
-  for (const GroupShape& shape : {kGroupShapes[2], kGroupShapes[3], kGroupShapes[5]}) {
+  for (const GroupShape& shape : kFindingShapes) {
     for (const bool prepared : {false, true}) {
       const bool bf16 = next++ % 2 != 0;
-      int left = 2;
+      int index = 0;
       for (GroupedCase& one : indexed_cases(bf16 ? kBF16OfA : kF16OfA, shape.tile_m, shape.tile_n,
                                             256 * 3 + 64, rng)) {
-        if (left-- == 0) break;
-        one.problem.a_rows = rng.integer(1, one.problem.m - 1);
-        const cuda::sm90a::Instance* const instance =
-            cuda::sm90a::find_instance(cuda::sm90a::group_instances(), shape.tile_m, shape.tile_n,
-                                       shape.k_warpgroups, bf16, prepared);
-        ASSERT_NE(instance, nullptr);
-        ASSERT_TRUE(cuda::sm90a::gathers(one.problem, instance->config));
+        if (index++ == 4) break;
+        one.problem.a_rows = rng.integer(1, one.problem.m / 2);
+        if (!bf16) one.problem.a.type = index % 2 != 0 ? DataType::kF16 : DataType::kE2M1;
+        if (one.problem.a.type == DataType::kF16) one.problem.a.scale_layout = {};
+        ASSERT_TRUE(cuda::sm90a::gathers(one.problem, config_of(shape, bf16, prepared)));
         expect_right(
             one,
             [&](RandomCase& data) {
-              SimulatedRun run = run_of(shape, 1 + left * 2, prepared);
+              SimulatedRun run = run_of(shape, 1 + index % 2 * 2, prepared);
               return simulate(data, run);
             },
             rng);
@@ -103,11 +113,12 @@ TEST(Sm90aGroups, RowsThatTheKernelFindsByItself) {
   }
 }
 
-// The ring's stages are handed over in the right order, whatever ends first; bits are those of rows
-// that lie in order.
+// The ring's stages are handed over in the right order, whatever ends first.
 TEST(Sm90aGroups, RowsThatTheKernelFindsByItselfInEverySchedule) {
   Rng rng;
-  for (const GroupShape& shape : {kGroupShapes[2], kGroupShapes[5]}) {
+  bool prepared = false;
+  for (const GroupShape& shape : kFindingShapes) {
+    prepared = !prepared;
     Problem p{.m = 300,
               .n = 130,
               .k = 256 * 4 + 16,
@@ -118,9 +129,117 @@ TEST(Sm90aGroups, RowsThatTheKernelFindsByItselfInEverySchedule) {
               .a_rows = 90};
     p.act.kind = ActivationKind::kIdentity;
     RandomCase data(p, rng, Values::kExact, {0, 70, 71, 290}, {});
-    expect_same_bits_in_schedules(data, run_of(shape, 2, true), 2,
+    expect_same_bits_in_schedules(data, run_of(shape, 2, prepared), 2,
                                   reference::Accumulation::kAnyOrder);
   }
+}
+
+// The bits of D are those of rows that the preparation copies.
+TEST(Sm90aGroups, FoundRowsHaveTheBitsOfCopiedOnes) {
+  Rng rng;
+  const Problem found_problem{.m = 300,
+                              .n = 130,
+                              .k = 816,
+                              .l = 3,
+                              .a = {.type = DataType::kF16},
+                              .d = {.type = DataType::kF32},
+                              .grouping = Grouping::kContiguous,
+                              .a_rows = 90};
+  Problem copied_problem = found_problem;
+  copied_problem.a_rows = copied_problem.m;
+  const std::vector<int32_t> offsets{0, 70, 71, 290};
+  RandomCase found(found_problem, rng, Values::kRandom, offsets, {});
+  RandomCase copied(copied_problem, rng, Values::kRandom, offsets, {});
+  const auto give = [](const auto& from, auto& to) {
+    std::copy(from.begin(), from.end(), to.begin());
+  };
+  give(found.a.data, copied.a.data);  // the first 90 rows
+  give(found.gate.data, copied.gate.data);
+  give(found.gate.scales, copied.gate.scales);
+  give(found.up.data, copied.up.data);
+  give(found.up.scales, copied.up.scales);
+  copied.a_row_index = found.a_row_index;
+  copied.alpha_gate = found.alpha_gate;
+  copied.alpha_up = found.alpha_up;
+  for (const GroupShape& shape : kFindingShapes) {
+    for (const bool prepared : {false, true}) {
+      ASSERT_TRUE(cuda::sm90a::gathers(found_problem, config_of(shape, false, prepared)));
+      ASSERT_FALSE(cuda::sm90a::gathers(copied_problem, config_of(shape, false, prepared)));
+      SimulatedRun run = run_of(shape, 5, prepared);
+      found.poison_d();
+      copied.poison_d();
+      ASSERT_TRUE(simulate(found, run));
+      ASSERT_TRUE(simulate(copied, run));
+      EXPECT_TRUE(std::equal(found.d.data.begin(), found.d.data.end(), copied.d.data.begin()));
+    }
+  }
+}
+
+// An index beyond A's rows is cut to the last one: the GPU's word on what the host cannot read.
+TEST(Sm90aGroups, IndexBeyondAIsCut) {
+  Rng rng;
+  for (const GroupShape& shape : kFindingShapes) {
+    for (const int64_t a_rows : {1, 37}) {
+      Problem p{.m = 150,
+                .n = 100,
+                .k = 592,
+                .l = 3,
+                .a = {.scale_layout = ScaleLayout::kSwizzled128x4},
+                .d = {.type = DataType::kF16},
+                .grouping = Grouping::kContiguous,
+                .a_rows = a_rows};
+      p.batch_invariant = a_rows == 1;
+      RandomCase data(p, rng, Values::kRandom, {0, 70, 70, 140}, {});
+      std::vector<int32_t> odd = data.a_row_index, cut;
+      odd[0] = -1, odd[69] = std::numeric_limits<int32_t>::min();
+      odd[70] = std::numeric_limits<int32_t>::max(), odd[149] = static_cast<int32_t>(a_rows);
+      for (const int32_t row : odd)
+        cut.push_back(row >= 0 && row < a_rows ? row : static_cast<int32_t>(a_rows - 1));
+      data.a_row_index = odd;
+      SimulatedRun run = run_of(shape, 3, a_rows == 1);
+      ASSERT_TRUE(simulate(data, run));
+      data.a_row_index = cut;
+      EXPECT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kAnyOrder));
+      EXPECT_TRUE(others_are_poison(data));
+    }
+  }
+}
+
+// Which tiles find rows by themselves, and for what: A is then prepared once a row of its own.
+TEST(Sm90aGroups, WhereTheKernelFindsRows) {
+  namespace sm90a = cuda::sm90a;
+  Problem p{.m = 4096,
+            .n = 1024,
+            .k = 512,
+            .l = 4,
+            .a = {.type = DataType::kF16},
+            .grouping = Grouping::kContiguous,
+            .a_rows = 512};
+  for (const GroupShape& shape : kGroupShapes) {
+    EXPECT_EQ(sm90a::gathers(p, config_of(shape, false, true)),
+              shape.tile_m == 64 || shape.tile_m == 128);
+  }
+  EXPECT_NE(sm90a::choose_instance(p, 132, true).config.tile_m, 256);
+  const sm90a::Config& config = config_of(kGroupShapes[2], false, true);
+  const auto bytes = [&] {
+    return sm90a::plan_workspace(core::resolve(p), config, sm90a::make_schedule(p, config, 132),
+                                 false)
+        .bytes;
+  };
+  const int64_t found = bytes();
+  p.a_rows = 0;
+  EXPECT_FALSE(sm90a::gathers(p, config));
+  EXPECT_EQ(bytes() - found, (4096 - 512) * 512 * 2);
+  p.a_rows = p.m / 2 + 1;
+  EXPECT_FALSE(sm90a::gathers(p, config));
+  p.a_rows = p.m / 2;
+  EXPECT_TRUE(sm90a::gathers(p, config));
+  p.n = 1025;
+  EXPECT_FALSE(sm90a::gathers(p, config));
+  p.n = 1024, p.m = int64_t{1} << 27, p.a_rows = int64_t{1} << 25;
+  EXPECT_TRUE(sm90a::gathers(p, config));
+  ++p.a_rows;
+  EXPECT_FALSE(sm90a::gathers(p, config));
 }
 
 // So many k-tiles that a warp prepares several rows.

@@ -21,7 +21,8 @@
 //   a_full[s]      1 (+bytes)          load_activations, TMA hardware    consume (one k_warpgroup)
 //                                      or hand_over_activations
 //   a_copied[s]    64                  threads of gather_activations     hand_over_activations
-//   a_empty[s]     4 * n_warpgroups    lane 0 of each warp that read it  load_activations, likewise
+//   a_empty[s]     4 * n_warpgroups    lane 0 of each warp that read it  load_activations or
+//                                                                        gather_..., likewise
 //   cluster        consumers           the first k_warpgroups of both    in pairs: rings are idle,
 //                                      CTAs                              sums are there
 //   named 1 + n    128 * k_warpgroups  warpgroups of the same columns    sums along k: room, there
