@@ -95,6 +95,18 @@ class Routing(unittest.TestCase):
             touched |= labels
         self.assertEqual(routing.rotate([5, 6], 3, 3, 1), [(0, [5, 6]), (1, [5, 6]), (2, [5, 6])])
 
+    def test_tokens_of_rows(self):
+        model = routing.MODELS["qwen3_30b_a3b"]
+        for skewed in (False, True):
+            rows = routing.route(model, 64, 1, skewed)
+            tokens = routing.tokens_of_rows(rows, 64, 1)
+            self.assertEqual(sorted(tokens), sorted(list(range(64)) * model.top_k))
+            self.assertNotEqual(tokens, routing.tokens_of_rows(rows, 64, 2))
+            offsets = routing.offsets(rows)
+            for begin, end in zip(offsets, offsets[1:]):
+                of_expert = tokens[begin:end]
+                self.assertEqual(of_expert, sorted(set(of_expert)))
+
     def test_offsets(self):
         self.assertEqual(routing.offsets([0, 3, 0, 2]), [0, 0, 3, 3, 5])
 
@@ -102,18 +114,28 @@ class Routing(unittest.TestCase):
 @unittest.skipUnless(LIBRARY, "no library")
 class Face(unittest.TestCase):
     def test_two_experts_on_the_cpu(self):
+        self.run_two_experts([1, 1, 1])
+
+    def test_rows_by_index(self):
+        self.run_two_experts([4, 1], [1, 1, 1])
+
+    def run_two_experts(self, factors, index=None):
+        """A's rows of ones times these factors; those that the products have are ones."""
         library = c.Library(LIBRARY)
-        plan = c.Plan(library, library.problem(3, 16, 16, 2, c.E2M1, c.F32), device=c.CPU)
+        problem = library.problem(3, 16, 16, 2, c.E2M1, c.F32)
+        problem.a_rows = len(factors) if index else 0
+        plan = c.Plan(library, problem, device=c.CPU)
         self.assertTrue(plan.config().startswith("cpu_"))
 
         def array(kind, values):
             return (kind * len(values))(*values)
 
         ones = array(ctypes.c_uint8, [0x22] * 256)  # rows of 16 ones
-        a_scales = array(ctypes.c_uint8, [0x38] * 3)  # 1
+        a_scales = array(ctypes.c_uint8, [{1: 0x38, 4: 0x48}[factor] for factor in factors])
         scales = array(ctypes.c_uint8, [0x38] * 16 + [0x40] * 16)  # 1; 2
         alphas = array(ctypes.c_float, [0.5, 0.125])
         offsets = array(ctypes.c_int32, [0, 1, 3])
+        rows = array(ctypes.c_int32, index or [0])
         d = array(ctypes.c_float, [float("nan")] * 48)
         workspace = array(ctypes.c_uint8, [0] * (plan.workspace_bytes + 64))
         at = ctypes.addressof
@@ -127,6 +149,7 @@ class Face(unittest.TestCase):
             alpha_gate_per_batch=at(alphas),
             alpha_up_per_batch=at(alphas),
             expert_offsets=at(offsets),
+            a_row_index=at(rows) if index else 0,
             d=at(d),
         )
         plan.run(buffers, -(-at(workspace) // 64) * 64)
