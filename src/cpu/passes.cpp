@@ -101,9 +101,11 @@ RowChunk part_of_chunk(const RowChunk& rows, int64_t row) noexcept {
   return {rows.group, rows.row + row, std::clamp<int64_t>(rows.rows - row, 0, kMaxHeight)};
 }
 
-// Asks for what up to kMaxHeight rows of a unit of panels store, from row `row` of it on.
+// Asks for what up to kMaxHeight rows of a unit of panels store, from row `row` of it on; of two
+// products side by side for the first's columns.
 void ask_for_d(const Work& work, const Unit& unit, int64_t row) noexcept {
   const RowChunk part = part_of_chunk(unit.rows, row);
+  if (part.rows == 0) return;
   const int64_t first = unit.first_pair * kPanelN, n = work.problem->problem.n;
   ask_for_tile(*work.problem, *work.buffers,
                {&part.group->rows, part.row, first, static_cast<int>(part.rows),

@@ -71,6 +71,8 @@ class Request {
     for (const PanelSource* panel : {&pair->p, &pair->q}) add(*panel, block, blocks);
     begin();
   }
+  Request(const Request&) = delete;  // it points into itself
+  Request& operator=(const Request&) = delete;
   int64_t lines() const noexcept { return lines_; }
 
   void ask(int64_t count) noexcept {

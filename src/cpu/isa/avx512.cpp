@@ -190,6 +190,8 @@ void f32_to_f16(const float* in, uint16_t* out, int count) {
 }
 
 constexpr Engine make_engine(decltype(Engine::gemv) gemv) {
+  constexpr int kBlocksPacked = 8;
+  static_assert(kBlocksPacked % kGroupBlocks == 0);
   return {
       .mr = kMr,
       .tile_k_blocks = 32,
@@ -201,7 +203,7 @@ constexpr Engine make_engine(decltype(Engine::gemv) gemv) {
       .multiply = multiply,
       .gemv = gemv,
       .gemv_rows = 16,
-      .blocks_packed = 8,
+      .blocks_packed = kBlocksPacked,
       .most_c_bytes = kMostCBytes,
   };
 }
