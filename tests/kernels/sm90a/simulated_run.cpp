@@ -41,6 +41,7 @@ AssertionResult simulate(RandomCase& data, SimulatedRun& run) {
   for (const cuda::KernelLaunch& launch : *launches) {
     AssertionResult result = simulation.run(launch, run.options);
     run.stats = simulation.last_run().stats;
+    run.reports = simulation.last_run().reports.list;
     if (!result) return result;
   }
   simulation.download_d(data);
