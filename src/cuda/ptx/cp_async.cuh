@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "cuda/ptx/cp_async_bulk.cuh"
+#include "cuda/ptx/cache_policy.cuh"
 #include "cuda/ptx/mbarrier.cuh"
 #include "cuda/ptx/shared_address.cuh"
 

@@ -5,28 +5,10 @@
 
 #include <cstdint>
 
+#include "cuda/ptx/cache_policy.cuh"
 #include "cuda/ptx/mbarrier.cuh"
 
 namespace dualgemm::cuda::ptx {
-
-// A 64-bit policy word for the L2 cache.
-struct CachePolicy {
-  uint64_t word;
-};
-
-// createpolicy.fractional.L2::evict_first.b64 policy, 1.0;      PTX ISA 7.4, sm_80, "createpolicy"
-DUALGEMM_DEVICE CachePolicy createpolicy_evict_first() {
-  CachePolicy policy;
-  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy.word));
-  return policy;
-}
-
-// createpolicy.fractional.L2::evict_last.b64 policy, 1.0;      PTX ISA 7.4, sm_80, "createpolicy"
-DUALGEMM_DEVICE CachePolicy createpolicy_evict_last() {
-  CachePolicy policy;
-  asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy.word));
-  return policy;
-}
 
 // prefetch.tensormap [map];      PTX ISA 8.0, sm_90, "prefetch". Performance only.
 DUALGEMM_DEVICE void prefetch_tensormap(const void* map) {

@@ -117,22 +117,28 @@ TEST(Sm90aGroups, RowsThatTheKernelFindsByItself) {
   }
 }
 
+// Rows of `kFoundOffsets`' experts that a kernel finds by itself.
+Problem found_rows_of(int64_t k) {
+  return {.m = 300,
+          .n = 130,
+          .k = k,
+          .l = 3,
+          .a = {.type = DataType::kF16},
+          .d = {.type = DataType::kF32},
+          .grouping = Grouping::kContiguous,
+          .a_rows = 90};
+}
+const std::vector<int32_t> kFoundOffsets{0, 70, 71, 290};
+
 // The ring's stages are handed over in the right order, whatever ends first.
 TEST(Sm90aGroups, RowsThatTheKernelFindsByItselfInEverySchedule) {
   Rng rng;
   bool prepared = false;
   for (const GroupShape& shape : kFindingShapes) {
     prepared = !prepared;
-    Problem p{.m = 300,
-              .n = 130,
-              .k = 256 * 4 + 16,
-              .l = 3,
-              .a = {.type = DataType::kF16},
-              .d = {.type = DataType::kF32},
-              .grouping = Grouping::kContiguous,
-              .a_rows = 90};
+    Problem p = found_rows_of(256 * 4 + 16);
     p.act.kind = ActivationKind::kIdentity;
-    RandomCase data(p, rng, Values::kExact, {0, 70, 71, 290}, {});
+    RandomCase data(p, rng, Values::kExact, kFoundOffsets, {});
     expect_same_bits_in_schedules(data, run_of(shape, 2, prepared), 2,
                                   reference::Accumulation::kAnyOrder);
   }
@@ -141,19 +147,11 @@ TEST(Sm90aGroups, RowsThatTheKernelFindsByItselfInEverySchedule) {
 // The bits of D are those of rows that the preparation copies.
 TEST(Sm90aGroups, FoundRowsHaveTheBitsOfCopiedOnes) {
   Rng rng;
-  const Problem found_problem{.m = 300,
-                              .n = 130,
-                              .k = 816,
-                              .l = 3,
-                              .a = {.type = DataType::kF16},
-                              .d = {.type = DataType::kF32},
-                              .grouping = Grouping::kContiguous,
-                              .a_rows = 90};
+  const Problem found_problem = found_rows_of(816);
   Problem copied_problem = found_problem;
   copied_problem.a_rows = copied_problem.m;
-  const std::vector<int32_t> offsets{0, 70, 71, 290};
-  RandomCase found(found_problem, rng, Values::kRandom, offsets, {});
-  RandomCase copied(copied_problem, rng, Values::kRandom, offsets, {});
+  RandomCase found(found_problem, rng, Values::kRandom, kFoundOffsets, {});
+  RandomCase copied(copied_problem, rng, Values::kRandom, kFoundOffsets, {});
   const auto give = [](const auto& from, auto& to) {
     std::copy(from.begin(), from.end(), to.begin());
   };

@@ -1,5 +1,7 @@
 // Groups of experts through the kernel for few rows: support/grouped.hpp. Experts with
 // more rows than a tile has get more tiles.
+#include <limits>
+
 #include "kernels/sm90a_skinny/simulated_run.hpp"
 #include "reference/dual_gemm.hpp"
 #include "support/grouped.hpp"
@@ -37,6 +39,36 @@ TEST(Sm90aSkinnyGroups, RowsByIndex) {
             return simulate(data, {.cols = 32, .max_ctas = 3, .prepared = prepared});
           },
           rng);
+    }
+  }
+}
+
+// A CTA keeps the index of so many rows, of one more it is read where it lies; an index beyond A's
+// rows is cut to the last one. Experts' tiles are found by the CTA, or stand in a table.
+TEST(Sm90aSkinnyGroups, IndexThatACtaKeepsOrReads) {
+  constexpr int64_t kKept = cuda::sm90a_skinny::kKeptRows, kARows = 37;
+  Rng rng;
+  int next = 0;
+  for (const int64_t m : {int64_t{150}, kKept, kKept + 1}) {
+    for (const int64_t l : {3, 1030}) {
+      for (const bool prepared : {false, true}) {
+        if (prepared && l > 100) continue;  // as many weights as that take long to pack
+        Problem p{.m = m, .n = 24, .k = 128, .l = l, .grouping = Grouping::kContiguous};
+        p.a.type = kTypes[static_cast<size_t>(++next % 3)];
+        p.a_rows = kARows;
+        SCOPED_TRACE(::testing::Message() << "m " << m << " l " << l << " prepared " << prepared);
+        RandomCase data(p, rng, Values::kRandom);
+        std::vector<int32_t> odd = data.a_row_index, cut;
+        odd[0] = -1, odd[69] = std::numeric_limits<int32_t>::min();
+        odd[70] = std::numeric_limits<int32_t>::max(), odd.back() = kARows;
+        for (const int32_t row : odd)
+          cut.push_back(row >= 0 && row < kARows ? row : static_cast<int32_t>(kARows - 1));
+        data.a_row_index = odd;
+        ASSERT_TRUE(simulate(data, {.cols = 16, .max_ctas = 3, .prepared = prepared}));
+        data.a_row_index = cut;
+        EXPECT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kAnyOrder));
+        EXPECT_TRUE(others_are_poison(data));
+      }
     }
   }
 }

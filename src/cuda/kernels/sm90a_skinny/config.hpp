@@ -38,6 +38,9 @@ inline constexpr int kSmemBytes = 227 * 1024;  // of one CTA
 // experts, or rows that name theirs: twice round the threads.
 inline constexpr int kOwnTiles = 1024;
 inline constexpr int kOwnExperts = 1024;
+// With groups, rows whose index of A a CTA keeps, 8 KB of shared memory: with the average rows of
+// an expert up to which this kernel is chosen, 5, those of 400 experts.
+inline constexpr int kKeptRows = 2048;
 
 DUALGEMM_HOST_DEVICE constexpr int tile_n_of(const Config& config) {
   return config.units * kUnitCols;

@@ -87,6 +87,8 @@ class WeightCopier {
     if (unit + 1 == kCfg.units) advance(params);
   }
 
+  DUALGEMM_DEVICE const Tiles<kCfg>& tiles() const { return tiles_; }
+
  private:
   DUALGEMM_DEVICE void advance(const Params& params) {
     if (tile_ >= tiles_.count(params)) return;

@@ -27,23 +27,27 @@ struct RowCursor {
 };
 
 // Where row `row` of a tile begins: its data, its scales (halves: null).
-template <AType kType, bool kGrouped>
-DUALGEMM_DEVICE RowCursor row_of_a(const Params& params, const Tile& tile, uint32_t row) {
+template <Config kCfg>
+DUALGEMM_DEVICE RowCursor row_of_a(const Params& params, const Tiles<kCfg>& tiles, const Tile& tile,
+                                   uint32_t row) {
   const PackedView& a = params.a;
   uint32_t of_a = tile.m_begin + row;
   uint32_t of_scales = (a.swizzled ? tile.padded_begin : tile.m_begin) + row;
-  if (kGrouped && params.row_index.of_a != nullptr) of_a = of_scales = params.row_index(of_a);
+  if constexpr (kCfg.grouped) {
+    if (params.row_index.of_a != nullptr) of_a = of_scales = tiles.row_by_index(params, of_a);
+  }
   const uint8_t* const data = a.codes + tile.batch * a.batch_bytes + of_a * a.row_bytes;
-  if constexpr (kType != AType::kE2M1) return {data, nullptr};
+  if constexpr (kCfg.a_type != AType::kE2M1) return {data, nullptr};
   return {data, a.scales + tile.batch * a.scale_batch_bytes + scale_offset(a, of_scales)};
 }
 
-template <AType kType, bool kGrouped>
-DUALGEMM_DEVICE RowCursor row_cursor(const Params& params, const Tile& tile, uint32_t k_tile) {
+template <Config kCfg>
+DUALGEMM_DEVICE RowCursor row_cursor(const Params& params, const Tiles<kCfg>& tiles,
+                                     const Tile& tile, uint32_t k_tile) {
   const uint32_t row = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
   if (row >= tile.rows) return {nullptr, nullptr};
-  RowCursor cursor = row_of_a<kType, kGrouped>(params, tile, row);
-  if constexpr (kType != AType::kE2M1) {
+  RowCursor cursor = row_of_a<kCfg>(params, tiles, tile, row);
+  if constexpr (kCfg.a_type != AType::kE2M1) {
     cursor.data += k_tile * (2 * kTileK) + q * 64;
   } else {
     cursor.data += k_tile * kTileRowBytes + q * 16;
@@ -145,15 +149,17 @@ DUALGEMM_DEVICE void decode_row(const Params& params, const RawRow<kType>& raw, 
 }
 
 // A warp's part of A, loaded ahead of its use, half a k-tile at a time.
-template <AType kType, bool kGrouped>
+template <Config kCfg>
 struct Activations {
+  static constexpr AType kType = kCfg.a_type;
   RowCursor row;
   uint32_t k;  // where this thread's part of the k-tile at `row` begins
   RawRow<kType> raw[2];
 
   // Reads nothing yet.
-  DUALGEMM_DEVICE void find(const Params& params, const Tile& tile, uint32_t warp) {
-    row = row_cursor<kType, kGrouped>(params, tile, warp);
+  DUALGEMM_DEVICE void find(const Params& params, const Tiles<kCfg>& tiles, const Tile& tile,
+                            uint32_t warp) {
+    row = row_cursor<kCfg>(params, tiles, tile, warp);
     k = row.data == nullptr ? params.k : warp * kTileK + threadIdx.x % 4 * 32;
   }
   DUALGEMM_DEVICE void load_both(const Params& params) { load(params, 0), load(params, 1); }
@@ -226,7 +232,7 @@ DUALGEMM_DEVICE void multiply_half(const Params& params, const UnitStorage& from
 // as soon as this one's has been used.
 template <Config kCfg, int kUnit = 0>
 DUALGEMM_DEVICE void multiply_k_tile(const Params& params, UnitStorage (&units)[kCfg.units],
-                                     Activations<kCfg.a_type, kCfg.grouped>& a, Steps (&steps)[2],
+                                     Activations<kCfg>& a, Steps (&steps)[2],
                                      Accumulators<kCfg>& acc, WeightCopier<kCfg>& ahead) {
   constexpr bool kLast = kUnit + 1 == kCfg.units;
   if constexpr (kUnit == 0) decode_row<kCfg.a_type>(params, a.raw[0], steps[0]);
@@ -253,7 +259,7 @@ class CopyingWarp {
   DUALGEMM_DEVICE CopyingWarp(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp,
                               const Tiles<kCfg>& tiles)
       : storage_(smem.rings[warp]), warp_(warp), ahead_(params, warp, tiles) {
-    a_.find(params, tiles.locate(params, blockIdx.x), warp);
+    a_.find(params, tiles, tiles.locate(params, blockIdx.x), warp);
   }
 
   // The first loads. A before the weights, which would hold it up.
@@ -268,7 +274,7 @@ class CopyingWarp {
   DUALGEMM_DEVICE void multiply_tile(const Params& params, const Tile& tile, uint32_t, bool first,
                                      Accumulators<kCfg>& acc) {
     if (!first) {
-      a_.find(params, tile, warp_);
+      a_.find(params, ahead_.tiles(), tile, warp_);
       a_.load_both(params);
     }
 #pragma unroll 1
@@ -283,7 +289,7 @@ class CopyingWarp {
   RingStorage<kCfg>& storage_;
   uint32_t warp_, stage_ = 0;
   WeightCopier<kCfg> ahead_;
-  Activations<kCfg.a_type, kCfg.grouped> a_;
+  Activations<kCfg> a_;
 };
 
 }  // namespace dualgemm::cuda::sm90a_skinny

@@ -144,21 +144,25 @@ struct RawChunk<AType::kE2M1> {
 // after the last chunk comes the last one again, or, if `kWraps`, the first one, which the next
 // tile begins with. With a branch around them the compiler copied a loaded word at once, and so
 // waited for a before it asked for weights: 12.3 instead of 11.7 us at (4096, 7168), M = 1.
-template <AType kType, int kGroups, bool kWraps, bool kGrouped>
+template <Config kCfg>
 struct ChunkCursor {
+  static constexpr AType kType = kCfg.a_type;
+  static constexpr int kGroups = Budget<kCfg>::kGroups;
+  static constexpr bool kWraps = kCfg.many && !kCfg.grouped;
   static constexpr int kChunkBytes = kType == AType::kE2M1 ? kChunkK / 2 : 2 * kChunkK;
   const uint8_t* data[kGroups];  // of the first chunk
   const uint8_t* scales[kGroups];
   uint32_t next, last;  // chunks, counted from the warp's first
 
-  DUALGEMM_DEVICE void find(const Params& params, const Tile& tile, const ChunkRange& range) {
+  DUALGEMM_DEVICE void find(const Params& params, const Tiles<kCfg>& tiles, const Tile& tile,
+                            const ChunkRange& range) {
     const uint32_t lane = threadIdx.x % 32, q = lane % 4;
     next = 0;
     last = max(range.count, 1) - 1;
 #pragma unroll
     for (int group = 0; group < kGroups; ++group) {
       const uint32_t row = min(group * kGroupRows + lane / 4, tile.rows - 1);
-      const RowCursor at = row_of_a<kType, kGrouped>(params, tile, row);
+      const RowCursor at = row_of_a<kCfg>(params, tiles, tile, row);
       data[group] =
           at.data + static_cast<uint64_t>(range.begin) * kChunkBytes + q * (kChunkBytes / 4);
       if constexpr (kType == AType::kE2M1)
@@ -277,7 +281,7 @@ class PackedWarp {
   // grid before this one does: half of the first chunks are asked for at once, before all else.
   DUALGEMM_DEVICE void begin_early(const Params& params) {
     ring_.fill(params, 0, kEarly);
-    cursor_.find(params, ring_.tiles().locate(params, blockIdx.x), range_);
+    find_a(params, ring_.tiles().locate(params, blockIdx.x));
   }
 
   DUALGEMM_DEVICE void begin(const Params& params) {
@@ -293,9 +297,9 @@ class PackedWarp {
                                      [[maybe_unused]] uint32_t next, bool first,
                                      Accumulators<kCfg>& acc) {
     if (range_.count == 0) return;
-    const bool has_chunk = kWraps && params.tiles == params.tiles_n.value;
+    const bool has_chunk = ChunkCursor<kCfg>::kWraps && params.tiles == params.tiles_n.value;
     if (!kCfg.grouped && !first && !has_chunk) {
-      cursor_.find(params, tile, range_);
+      find_a(params, tile);
       load_a(params);
     }
     if constexpr (has_narrow_tiles(kCfg)) {
@@ -307,7 +311,6 @@ class PackedWarp {
  private:
   static constexpr int kEarly = Budget<kCfg>::kSlots / 2;
   static constexpr int kGroups = Budget<kCfg>::kGroups;
-  static constexpr bool kWraps = kCfg.many && !kCfg.grouped;
 
   // Narrow tiles have a loop of their own: in the same one they cost every tile 4 %.
   template <bool kNarrow>
@@ -320,7 +323,7 @@ class PackedWarp {
       for (int group = 0; group < kGroups; ++group)
         decode_chunk<kCfg.a_type>(params, raw_[group], steps[group]);
       if constexpr (kCfg.grouped) {
-        if (i + 1 == range_.count) cursor_.find(params, ring_.tiles().locate(params, next), range_);
+        if (i + 1 == range_.count) find_a(params, ring_.tiles().locate(params, next));
       }
       load_a(params);
       if constexpr (kNarrow) {
@@ -333,6 +336,10 @@ class PackedWarp {
     }
   }
 
+  DUALGEMM_DEVICE void find_a(const Params& params, const Tile& tile) {
+    cursor_.find(params, ring_.tiles(), tile, range_);
+  }
+
   DUALGEMM_DEVICE void load_a(const Params& params) {
 #pragma unroll
     for (int group = 0; group < kGroups; ++group) raw_[group] = cursor_.load(params, group);
@@ -341,7 +348,7 @@ class PackedWarp {
 
   ChunkRange range_;
   ChunkRing<kCfg> ring_;
-  ChunkCursor<kCfg.a_type, kGroups, kWraps, kCfg.grouped> cursor_;
+  ChunkCursor<kCfg> cursor_;
   RawChunk<kCfg.a_type> raw_[kGroups];  // of the chunk that comes next
 };
 
