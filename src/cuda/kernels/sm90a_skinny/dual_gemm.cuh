@@ -126,9 +126,8 @@ class Tiles {
 
   // With groups whose rows are found by index: the row of A that row `row` of the products is.
   DUALGEMM_DEVICE uint32_t row_by_index(const Params& params, uint32_t row) const {
-    RowIndex index = params.row_index;
-    if (params.keeps_index) index.of_a = own_->index;
-    return index(row);
+    const int32_t of_a = params.keeps_index ? own_->index[row] : params.row_index.of_a[row];
+    return params.row_index.cut(of_a);
   }
 
   // There is nearly always only one batch: the division is behind a branch (-0.1 to -0.5 us).
@@ -208,12 +207,14 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
 #pragma unroll 1
   for (uint32_t t = blockIdx.x; t < tiles.count(params); t += gridDim.x) {
     const bool first = t == blockIdx.x;
-    // With groups, looked up where it is needed: kept over the loop along k, it spills.
+    // With groups, looked up where it is needed: kept over the loop along k, it spills. Warps that
+    // multiply do not need it then.
     Tile tile{};
     if constexpr (!kCfg.grouped || !kCfg.prepared) tile = tiles.locate(params, t);
     Accumulators<kCfg> acc{};
     warp.multiply_tile(params, tile, min(t + gridDim.x, tiles.count(params) - 1), first, acc);
-    if constexpr (kCfg.grouped) tile = tiles.locate(params, t);
+    if (kCfg.grouped && (!kCfg.many || index >= Budget<kCfg>::kMultipliers))
+      tile = tiles.locate(params, t);
     if constexpr (kCfg.many) {
       hand_over<kCfg>(params, smem, tile, index, order++, acc);
       continue;
@@ -221,7 +222,7 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
     // All warps meet at the same two barriers. With barriers of their own for finishers synccheck
     // reports those that are .aligned, racecheck sees no order at others.
     if (!first) __syncthreads();  // the last tile's sums have been read
-    if (index < Budget<kCfg>::kMultipliers) leave_sums<kCfg>(smem.sums[0], tile, index, acc);
+    if (index < Budget<kCfg>::kMultipliers) leave_sums<kCfg>(smem.sums[0], tile.rows, index, acc);
     __syncthreads();
     if constexpr (!kCfg.prepared) {
       finish_tile<kCfg>(params, smem.sums[0], tile, index);

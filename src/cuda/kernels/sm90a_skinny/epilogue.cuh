@@ -134,15 +134,15 @@ DUALGEMM_DEVICE void add_across(float4& sum) {
   }
 }
 
-// To shared memory: this warp's sums, only what belongs to a row that exists (of a narrow tile's
-// missing units zeros, which are not read).
+// To shared memory: this warp's sums, only what belongs to the first `rows` rows (of a narrow
+// tile's missing units zeros, which are not read).
 template <Config kCfg>
-DUALGEMM_DEVICE void leave_sums(Sums<kCfg>& sums, const Tile& tile, uint32_t warp,
+DUALGEMM_DEVICE void leave_sums(Sums<kCfg>& sums, uint32_t rows, uint32_t warp,
                                 const Accumulators<kCfg>& acc) {
   const uint32_t lane = threadIdx.x % 32;
 #pragma unroll
   for (int group = 0; group < Budget<kCfg>::kGroups; ++group) {
-    if (first_row(group, lane) >= tile.rows) break;
+    if (first_row(group, lane) >= rows) break;
 #pragma unroll
     for (int unit = 0; unit < kCfg.units; ++unit) {
       const int at = unit * Budget<kCfg>::kGroups + group;
@@ -256,7 +256,8 @@ DUALGEMM_DEVICE void hand_over(const Params& params, SharedStorage<kCfg>& smem, 
   const uint32_t at = order % 2, parity = order / 2 % 2;
   if (warp < Budget<kCfg>::kMultipliers) {
     ptx::mbarrier_wait_parity(&smem.free[at], parity ^ 1);
-    leave_sums<kCfg>(smem.sums[at], tile, warp, acc);
+    // With groups all rows, whether they exist or not: so the tile need not be looked up.
+    leave_sums<kCfg>(smem.sums[at], kCfg.grouped ? kCfg.tile_m : tile.rows, warp, acc);
     ptx::mbarrier_arrive(&smem.left[at]);
   } else {
     ptx::mbarrier_wait_parity(&smem.left[at], parity);
