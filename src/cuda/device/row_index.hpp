@@ -13,12 +13,8 @@ struct RowIndex {
 
   // The row of A that row `row` of the products is. The index may be the work of the grid in front.
   DUALGEMM_HOST_DEVICE constexpr uint32_t operator()(uint32_t row) const {
-    return of_a == nullptr ? row : cut(of_a[row]);
-  }
-
-  // A row of A there is: of others, negative ones too, the last.
-  DUALGEMM_HOST_DEVICE constexpr uint32_t cut(int32_t row) const {
-    const auto found = static_cast<uint32_t>(row);
+    if (of_a == nullptr) return row;
+    const auto found = static_cast<uint32_t>(of_a[row]);
     return found < rows ? found : rows - 1;
   }
 };

@@ -150,6 +150,32 @@ TEST(Sm90aSkinnyGroups, WhatCannotBeIsCut) {
   }
 }
 
+// A CTA with more tiles than are planned at a time, several times over; warps with no chunk of a
+// tile, one, two and more than their rings have.
+TEST(Sm90aSkinnyGroups, PlansOfManyTiles) {
+  Rng rng;
+  for (const int64_t k : {448, 1344, 64 * 16 * 5}) {
+    Problem p{.m = 120, .n = 72, .k = k, .l = 6, .d = {.type = DataType::kF32}};
+    p.grouping = Grouping::kContiguous;
+    p.a_rows = 50;
+    p.a.type = kTypes[static_cast<size_t>(k / 448 % 3)];
+    p.act.kind = ActivationKind::kIdentity;
+    RandomCase data(p, rng, Values::kExact);
+    ASSERT_TRUE(reference::dual_gemm(data.problem, data.buffers()).ok());
+    const std::vector<uint8_t> sums(data.d.data.begin(), data.d.data.end());
+    for (const int64_t cols : {16, 32}) {
+      for (const ptxsim::Schedule schedule :
+           {ptxsim::Schedule::kEager, ptxsim::Schedule::kLazy, ptxsim::Schedule::kRandom}) {
+        data.poison_d();
+        ASSERT_TRUE(simulate(
+            data,
+            {.options = {.schedule = schedule}, .cols = cols, .max_ctas = 1, .prepared = true}));
+        EXPECT_TRUE(std::equal(sums.begin(), sums.end(), data.d.data.begin())) << k << " " << cols;
+      }
+    }
+  }
+}
+
 // Exact, and the same in every schedule.
 TEST(Sm90aSkinnyGroups, SumsAreTheOraclesBitForBit) {
   Rng rng;

@@ -41,6 +41,8 @@ inline constexpr int kOwnExperts = 1024;
 // With groups, rows whose index of A a CTA keeps, 8 KB of shared memory: with the average rows of
 // an expert up to which this kernel is chosen, 5, those of 400 experts.
 inline constexpr int kKeptRows = 2048;
+// With groups and prepared weights, tiles of a CTA that are planned at a time.
+inline constexpr int kPlanned = 16;
 
 DUALGEMM_HOST_DEVICE constexpr int tile_n_of(const Config& config) {
   return config.units * kUnitCols;
@@ -49,6 +51,11 @@ DUALGEMM_HOST_DEVICE constexpr int tile_n_of(const Config& config) {
 // A tile has whole blocks of 16 columns.
 DUALGEMM_HOST_DEVICE constexpr bool writes_nvfp4(const Config& config) {
   return config.units % 2 == 0;
+}
+
+// Warps that finish tiles plan the coming ones for those that multiply.
+DUALGEMM_HOST_DEVICE constexpr bool plans_tiles(const Config& config) {
+  return config.grouped && config.prepared;
 }
 
 // What is left for less than a tile a CTA may be dealt out in tiles of fewer units. Groups have

@@ -60,8 +60,22 @@ struct RowTiles<kCfg, true> {
   GroupTilesScratch scratch;
 };
 
+// With groups and prepared weights, what warps that multiply need of a tile: its units' first chunk,
+// and where each row of A and its scales begin; one that does not exist is the last.
+struct PlannedTile {
+  const uint8_t* units;
+  const uint8_t *data[kGroupRows], *scales[kGroupRows];
+};
+template <Config kCfg, bool kPlans = plans_tiles(kCfg)>
+struct Plan {};
 template <Config kCfg>
-struct SharedStorage : RowTiles<kCfg> {
+struct Plan<kCfg, true> {
+  PlannedTile planned[2 * kPlanned];  // tile number i of the CTA in place i % (2 * kPlanned)
+  ptx::Barrier begun;                 // all that finish arrive when the first kPlanned are there
+};
+
+template <Config kCfg>
+struct SharedStorage : RowTiles<kCfg>, Plan<kCfg> {
   RingStorage<kCfg> rings[Budget<kCfg>::kMultipliers];
   Sums<kCfg> sums[Budget<kCfg>::kTilesInFlight];
   // With prepared weights, one for each chunk of a ring. Count 1 (+ bytes): lane 0, TMA hardware;
@@ -127,7 +141,7 @@ class Tiles {
   // With groups whose rows are found by index: the row of A that row `row` of the products is.
   DUALGEMM_DEVICE uint32_t row_by_index(const Params& params, uint32_t row) const {
     const int32_t of_a = params.keeps_index ? own_->index[row] : params.row_index.of_a[row];
-    return params.row_index.cut(of_a);
+    return min(static_cast<uint32_t>(of_a), params.row_index.rows - 1);
   }
 
   // There is nearly always only one batch: the division is behind a branch (-0.1 to -0.5 us).
@@ -176,6 +190,7 @@ using Accumulators = float[kCfg.units * Budget<kCfg>::kGroups][4];
 #include "cuda/kernels/sm90a_skinny/epilogue.cuh"
 #include "cuda/kernels/sm90a_skinny/multiply.cuh"
 #include "cuda/kernels/sm90a_skinny/multiply_packed.cuh"
+#include "cuda/kernels/sm90a_skinny/plan_tiles.cuh"
 
 namespace dualgemm::cuda::sm90a_skinny {
 
@@ -203,18 +218,24 @@ DUALGEMM_DEVICE void dual_gemm(const Params& params) {
   ptx::griddepcontrol_launch_dependents();
   warp.begin(params);
 
-  [[maybe_unused]] uint32_t order = 0;
+  [[maybe_unused]] uint32_t order = 0;  // of the CTA's tiles
 #pragma unroll 1
   for (uint32_t t = blockIdx.x; t < tiles.count(params); t += gridDim.x) {
     const bool first = t == blockIdx.x;
-    // With groups, looked up where it is needed: kept over the loop along k, it spills. Warps that
-    // multiply do not need it then.
+    // Warps that multiply planned tiles do not need it. Kept over the loop along k it spills.
     Tile tile{};
-    if constexpr (!kCfg.grouped || !kCfg.prepared) tile = tiles.locate(params, t);
+    if constexpr (!plans_tiles(kCfg)) tile = tiles.locate(params, t);
     Accumulators<kCfg> acc{};
-    warp.multiply_tile(params, tile, min(t + gridDim.x, tiles.count(params) - 1), first, acc);
-    if (kCfg.grouped && (!kCfg.many || index >= Budget<kCfg>::kMultipliers))
+    const bool last = t + gridDim.x >= tiles.count(params);
+    warp.multiply_tile(params, tile, last ? order : order + 1, first, acc);
+    if constexpr (plans_tiles(kCfg)) {
+      if (index >= Budget<kCfg>::kMultipliers) {
+        plan_ahead<kCfg>(params, smem, tiles, index - Budget<kCfg>::kMultipliers, order);
+        tile = tiles.locate(params, t);
+      }
+    } else if constexpr (kCfg.grouped) {
       tile = tiles.locate(params, t);
+    }
     if constexpr (kCfg.many) {
       hand_over<kCfg>(params, smem, tile, index, order++, acc);
       continue;

@@ -31,6 +31,7 @@ DUALGEMM_DEVICE void init_barriers(SharedStorage<kCfg>& smem) {
     for (int slot = 0; slot < Budget<kCfg>::kSlots; ++slot)
       ptx::mbarrier_init(&smem.full[warp][slot], 1);
   }
+  if constexpr (plans_tiles(kCfg)) ptx::mbarrier_init(&smem.begun, 32 * Budget<kCfg>::kFinishers);
   if constexpr (kCfg.many) {
 #pragma unroll
     for (int at = 0; at < Budget<kCfg>::kTilesInFlight; ++at) {
@@ -58,7 +59,8 @@ class ChunkRing {
 
   DUALGEMM_DEVICE ChunkRing(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp,
                             const ChunkRange& range, const Tiles<kCfg>& tiles)
-      : chunks_(at_kept_address(smem.rings[warp].chunks)),
+      : smem_(smem),
+        chunks_(at_kept_address(smem.rings[warp].chunks)),
         full_(at_kept_address(smem.full[warp])),
         policy_(ptx::createpolicy_evict_first()),
         range_(range),
@@ -92,8 +94,12 @@ class ChunkRing {
   // Nothing after the last tile.
   DUALGEMM_DEVICE void copy_chunk(const Params& params, uint32_t slot) {
     if (tile_ >= tiles_.count(params)) return;
-    if (kCfg.grouped && left_ == range_.count)
-      units_ = params.packed.unit(expert_, range_.begin, first_unit_);
+    if constexpr (plans_tiles(kCfg)) {
+      if (left_ == range_.count && order_ > 0) {
+        const PlannedTile& tile = smem_.planned[order_ % (2 * kPlanned)];
+        units_ = tile.units + range_.begin * params.packed.chunk_bytes;
+      }
+    }
     if (threadIdx.x % 32 == 0) {
       const uint32_t bytes = has_narrow_tiles(kCfg) ? bytes_ : sizeof(chunks_[slot].units);
       ptx::mbarrier_arrive_expect_tx(&full_[slot], bytes);
@@ -102,29 +108,28 @@ class ChunkRing {
     units_ += params.packed.chunk_bytes;
     if (--left_ > 0) return;
     left_ = range_.count;
-    tile_ += gridDim.x;
-    if (tile_ < tiles_.count(params)) find_tile(params);
+    tile_ += gridDim.x, ++order_;
+    if (!plans_tiles(kCfg) && tile_ < tiles_.count(params)) find_tile(params);
   }
 
-  // Whose weights they are is used with the next copy: what a table in memory says has come by
-  // then.
   DUALGEMM_DEVICE void find_tile(const Params& params) {
     const Tile tile = tiles_.locate(params, tile_);
-    expert_ = tile.batch, first_unit_ = tile.n_begin / kUnitCols;
+    const uint32_t first = tile.n_begin / kUnitCols;
     if constexpr (has_narrow_tiles(kCfg)) bytes_ = tile.units * kUnitBytes;
-    if constexpr (!kCfg.grouped) units_ = params.packed.unit(expert_, range_.begin, first_unit_);
+    units_ = params.packed.unit(tile.batch, range_.begin, first);
   }
 
+  SharedStorage<kCfg>& smem_;
   ChunkStorage<kCfg> (&chunks_)[kSlots];
   ptx::Barrier (&full_)[kSlots];
   ptx::CachePolicy policy_;
   ChunkRange range_;
   uint32_t slot_ = 0, parity_ = 0;  // that is used next
   Tiles<kCfg> tiles_;
-  uint32_t tile_, left_;          // that is asked for next; chunks of it that have not been
-  uint32_t expert_, first_unit_;  // of that tile
-  const uint8_t* units_;          // that are asked for next
-  uint32_t bytes_;                // of them, if tiles differ
+  uint32_t tile_, left_;  // that is asked for next; chunks of it that have not been
+  uint32_t order_ = 0;    // of that tile among the CTA's, if it plans tiles
+  const uint8_t* units_;  // that are asked for next
+  uint32_t bytes_;        // of them, if tiles differ
 };
 
 // A thread's part of a chunk of its row of A, lane / 4: the 16 neighbours 16q .. 16q+15, q = lane %
@@ -162,12 +167,23 @@ struct ChunkCursor {
 #pragma unroll
     for (int group = 0; group < kGroups; ++group) {
       const uint32_t row = min(group * kGroupRows + lane / 4, tile.rows - 1);
-      const RowCursor at = row_of_a<kCfg>(params, tiles, tile, row);
-      data[group] =
-          at.data + static_cast<uint64_t>(range.begin) * kChunkBytes + q * (kChunkBytes / 4);
-      if constexpr (kType == AType::kE2M1)
-        scales[group] = at.scales + range.begin * scale_step(params.a) + q;
+      begin_at(params, group, row_of_a<kCfg>(params, tiles, tile, row), range, q);
     }
+  }
+
+  DUALGEMM_DEVICE void find(const Params& params, const PlannedTile& tile,
+                            const ChunkRange& range) {
+    const uint32_t row = threadIdx.x % 32 / 4;
+    next = 0;
+    begin_at(params, 0, {tile.data[row], tile.scales[row]}, range, threadIdx.x % 4);
+  }
+
+  DUALGEMM_DEVICE void begin_at(const Params& params, int group, const RowCursor& at,
+                                const ChunkRange& range, uint32_t q) {
+    data[group] =
+        at.data + static_cast<uint64_t>(range.begin) * kChunkBytes + q * (kChunkBytes / 4);
+    if constexpr (kType == AType::kE2M1)
+      scales[group] = at.scales + range.begin * scale_step(params.a) + q;
   }
 
   DUALGEMM_DEVICE RawChunk<kType> load(const Params& params, int group) const {
@@ -274,29 +290,35 @@ class PackedWarp {
  public:
   DUALGEMM_DEVICE PackedWarp(const Params& params, SharedStorage<kCfg>& smem, uint32_t warp,
                              const Tiles<kCfg>& tiles)
-      : range_(chunks_of_warp<kCfg>(params, warp)),
+      : smem_(smem),
+        range_(chunks_of_warp<kCfg>(params, warp)),
         ring_(params, smem, min(warp, Budget<kCfg>::kMultipliers - 1), range_, tiles) {}
 
   // Prepared weights are complete before any call can use them (packed_weights.hpp), whatever the
   // grid before this one does: half of the first chunks are asked for at once, before all else.
   DUALGEMM_DEVICE void begin_early(const Params& params) {
-    ring_.fill(params, 0, kEarly);
+    if (plans_tiles(kCfg) && range_.count == 0) return;
+    ring_.fill(params, 0, 1);
+    if (range_.count < kEarly) await_plan();
+    ring_.fill(params, 1, kEarly);
     find_a(params, ring_.tiles().locate(params, blockIdx.x));
   }
 
   DUALGEMM_DEVICE void begin(const Params& params) {
     if (range_.count == 0) return;
     load_a(params);
+    if (range_.count < ChunkRing<kCfg>::kSlots) await_plan();
     ring_.fill(params, kEarly, ChunkRing<kCfg>::kSlots);
   }
 
   // Where CTAs have many tiles the first chunk of A of the tile that comes then is asked for with
-  // the last one of this tile's: with groups that of tile number `next`, in one batch that of every
-  // tile. With groups `tile` is not used.
+  // the last one of this tile's: with groups that of the CTA's tile number `next`, in one batch
+  // that of every tile. With groups `tile` is not used.
   DUALGEMM_DEVICE void multiply_tile(const Params& params, const Tile& tile,
                                      [[maybe_unused]] uint32_t next, bool first,
                                      Accumulators<kCfg>& acc) {
     if (range_.count == 0) return;
+    if (first) await_plan();
     const bool has_chunk = ChunkCursor<kCfg>::kWraps && params.tiles == params.tiles_n.value;
     if (!kCfg.grouped && !first && !has_chunk) {
       find_a(params, tile);
@@ -322,8 +344,9 @@ class PackedWarp {
 #pragma unroll
       for (int group = 0; group < kGroups; ++group)
         decode_chunk<kCfg.a_type>(params, raw_[group], steps[group]);
-      if constexpr (kCfg.grouped) {
-        if (i + 1 == range_.count) find_a(params, ring_.tiles().locate(params, next));
+      if constexpr (plans_tiles(kCfg)) {
+        if (i + 1 == range_.count)
+          cursor_.find(params, smem_.planned[next % (2 * kPlanned)], range_);
       }
       load_a(params);
       if constexpr (kNarrow) {
@@ -336,6 +359,11 @@ class PackedWarp {
     }
   }
 
+  // Before the first look at it.
+  DUALGEMM_DEVICE void await_plan() const {
+    if constexpr (plans_tiles(kCfg)) ptx::mbarrier_wait_parity(&smem_.begun, 0);
+  }
+
   DUALGEMM_DEVICE void find_a(const Params& params, const Tile& tile) {
     cursor_.find(params, ring_.tiles(), tile, range_);
   }
@@ -346,6 +374,7 @@ class PackedWarp {
     cursor_.advance();
   }
 
+  SharedStorage<kCfg>& smem_;
   ChunkRange range_;
   ChunkRing<kCfg> ring_;
   ChunkCursor<kCfg> cursor_;
