@@ -43,15 +43,19 @@ TEST(Sm90aSkinnyGroups, RowsByIndex) {
   }
 }
 
-// A CTA keeps the index of so many rows, of one more it is read where it lies; an index beyond A's
-// rows is cut to the last one. Experts' tiles are found by the CTA, or stand in a table.
+// A CTA keeps the index of so many rows, of more it is read where it lies; an index beyond A's rows
+// is cut to the last one. Experts' tiles are found by the CTA, or stand in a table. Rows enough
+// beyond what is kept would run into barriers.
 TEST(Sm90aSkinnyGroups, IndexThatACtaKeepsOrReads) {
-  constexpr int64_t kKept = cuda::sm90a_skinny::kKeptRows, kARows = 37;
+  constexpr int64_t kARows = 37;
   Rng rng;
   int next = 0;
-  for (const int64_t m : {int64_t{150}, kKept, kKept + 1}) {
-    for (const int64_t l : {3, 1030}) {
-      for (const bool prepared : {false, true}) {
+  for (const bool prepared : {false, true}) {
+    cuda::sm90a_skinny::Config config = cuda::sm90a_skinny::group_instances().front().config;
+    config.prepared = prepared;
+    const int64_t kept = cuda::sm90a_skinny::kept_rows(config);
+    for (const int64_t m : {int64_t{150}, kept, kept + 1, kept + 4000}) {
+      for (const int64_t l : {3, 1030}) {
         if (prepared && l > 100) continue;  // as many weights as that take long to pack
         Problem p{.m = m, .n = 24, .k = 128, .l = l, .grouping = Grouping::kContiguous};
         p.a.type = kTypes[static_cast<size_t>(++next % 3)];
@@ -150,16 +154,19 @@ TEST(Sm90aSkinnyGroups, WhatCannotBeIsCut) {
   }
 }
 
-// A CTA with more tiles than are planned at a time, several times over; warps with no chunk of a
-// tile, one, two and more than their rings have.
+// CTAs with more tiles than are planned at a time, several times over; warps with no chunk of a
+// tile, and with as many as their rings have, and more.
 TEST(Sm90aSkinnyGroups, PlansOfManyTiles) {
   Rng rng;
-  for (const int64_t k : {448, 1344, 64 * 16 * 5}) {
+  int next = 0;
+  for (const int64_t k : {448, 1344, 64 * 63}) {
     Problem p{.m = 120, .n = 72, .k = k, .l = 6, .d = {.type = DataType::kF32}};
-    p.grouping = Grouping::kContiguous;
-    p.a_rows = 50;
-    p.a.type = kTypes[static_cast<size_t>(k / 448 % 3)];
+    p.grouping = next == 1 ? Grouping::kMasked : Grouping::kContiguous;
+    if (p.grouping == Grouping::kMasked) p.m = 24;
+    if (next % 2 == 0) p.a_rows = 50;
+    p.a.type = kTypes[static_cast<size_t>(next % 3)];
     p.act.kind = ActivationKind::kIdentity;
+    if (p.a.type == DataType::kE2M1) p = swizzled(p);
     RandomCase data(p, rng, Values::kExact);
     ASSERT_TRUE(reference::dual_gemm(data.problem, data.buffers()).ok());
     const std::vector<uint8_t> sums(data.d.data.begin(), data.d.data.end());
@@ -167,12 +174,14 @@ TEST(Sm90aSkinnyGroups, PlansOfManyTiles) {
       for (const ptxsim::Schedule schedule :
            {ptxsim::Schedule::kEager, ptxsim::Schedule::kLazy, ptxsim::Schedule::kRandom}) {
         data.poison_d();
-        ASSERT_TRUE(simulate(
-            data,
-            {.options = {.schedule = schedule}, .cols = cols, .max_ctas = 1, .prepared = true}));
+        ASSERT_TRUE(simulate(data, {.options = {.schedule = schedule},
+                                    .cols = cols,
+                                    .max_ctas = 1 + next % 2,
+                                    .prepared = true}));
         EXPECT_TRUE(std::equal(sums.begin(), sums.end(), data.d.data.begin())) << k << " " << cols;
       }
     }
+    ++next;
   }
 }
 
@@ -207,7 +216,9 @@ TEST(Sm90aSkinnyGroups, ChoiceAndRefusals) {
   EXPECT_FALSE(skinny::is_faster(p, 132, false));  // four rows an expert
   p.k = 4096 + 64;                                 // the other one would copy all scales
   EXPECT_TRUE(skinny::is_faster(p, 132, false));
-  p.m = 128 * 5 + 1;
+  p.m = 128 * 6;
+  EXPECT_TRUE(skinny::is_faster(p, 132, true));
+  p.m = 128 * 6 + 1;
   EXPECT_EQ(skinny::choose_instance(p, 132, true).config.tile_m, 8);
   EXPECT_FALSE(skinny::is_faster(p, 132, true));
   p.grouping = Grouping::kMasked;

@@ -188,11 +188,12 @@ namespace {
 
 // Up to how many rows of an expert, on average, this kernel is the faster one of the two: measured
 // on an H200 for the experts of DeepSeek-V3, Qwen3-30B-A3B, gpt-oss-120b and Mixtral
-// (docs/performance.md, "Groups of experts"). Prepared, 6 rows: 99 and 92 us, 468 and 429, or
-// equal. Unpacked, with little of k the other one is faster at any number (K = 2048, 1 to 6 rows:
-// 128 and 87 us), but it copies linear scales that the TMA unit cannot read, those of all experts.
+// (docs/performance.md, "Groups of experts"). Prepared, 6 rows: Qwen3-30B-A3B 70 and 85 us,
+// gpt-oss-120b 365 and 416; 8 rows: 87 and 86, 435 and 420 (30 November 2026). Unpacked, with
+// little of k the other one is faster at any number (K = 2048, 1 to 6 rows: 128 and 87 us), but it
+// copies linear scales that the TMA unit cannot read, those of all experts.
 int64_t most_group_rows(const Problem& problem, bool prepared) {
-  if (prepared) return 5;
+  if (prepared) return 6;
   const bool copies_scales = problem.gate.scale_layout == ScaleLayout::kLinear &&
                              !linear_scales_suit(core::resolve(problem).gate, problem.l);
   return copies_scales ? 6 : problem.k > 2048 ? 3 : 0;

@@ -38,14 +38,18 @@ inline constexpr int kSmemBytes = 227 * 1024;  // of one CTA
 // experts, or rows that name theirs: twice round the threads.
 inline constexpr int kOwnTiles = 1024;
 inline constexpr int kOwnExperts = 1024;
-// With groups, rows whose index of A a CTA keeps, 8 KB of shared memory: with the average rows of
-// an expert up to which this kernel is chosen, 5, those of 400 experts.
-inline constexpr int kKeptRows = 2048;
-// With groups and prepared weights, tiles of a CTA that are planned at a time.
+// With groups and prepared weights, tiles of a CTA that are planned at a time: twice as many stand
+// in 4 KB of shared memory.
 inline constexpr int kPlanned = 16;
 
 DUALGEMM_HOST_DEVICE constexpr int tile_n_of(const Config& config) {
   return config.units * kUnitCols;
+}
+
+// With groups, rows whose index of A a CTA keeps. More would cost 32 KB of L1, through which A is
+// read, as shared memory comes in steps (of 132, 164, 196 KB).
+DUALGEMM_HOST_DEVICE constexpr int kept_rows(const Config& config) {
+  return config.prepared ? 1280 : 512;
 }
 
 // A tile has whole blocks of 16 columns.

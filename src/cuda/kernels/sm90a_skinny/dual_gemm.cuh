@@ -7,7 +7,8 @@
 // decodes them in registers, and mma.sync multiplies. Weights are the M operand (8 rows of Gate, 8
 // of Up: both sums of an output are in one thread), A is the N operand, read and decoded straight
 // from memory: no two warps of a CTA need the same part of it. The 16 sums of an output meet in
-// shared memory and are added in a fixed order.
+// shared memory and are added in a fixed order. With groups and prepared weights, warps that add
+// sums also find the coming tiles for the others (plan_tiles.cuh).
 #pragma once
 
 #include <cstdint>
@@ -56,12 +57,12 @@ struct RowTiles {};
 template <Config kCfg>
 struct RowTiles<kCfg, true> {
   GroupTile row_tiles[kOwnTiles];
-  int32_t index[kKeptRows];
+  int32_t index[kept_rows(kCfg)];
   GroupTilesScratch scratch;
 };
 
-// With groups and prepared weights, what warps that multiply need of a tile: its units' first chunk,
-// and where each row of A and its scales begin; one that does not exist is the last.
+// With groups and prepared weights, what warps that multiply need of a tile: where its units' first
+// chunk begins, and each row of A and its scales. A row that does not exist is the last one.
 struct PlannedTile {
   const uint8_t* units;
   const uint8_t *data[kGroupRows], *scales[kGroupRows];
@@ -105,8 +106,7 @@ DUALGEMM_DEVICE uint32_t units_of(const Tile& tile) {
 
 // With groups, how many tiles of rows there are: those of the table, or those that the CTA finds.
 // By all its threads, before anything else is read; a barrier that shared memory is set up behind.
-// The index of rows is copied meanwhile: read from memory for each tile, before A, it costs
-// Qwen3-30B-A3B, 64 tokens, 3.7 of 71.6 us with NVFP4 A, 7.0 of 76.6 with bf16 A (H200).
+// The index of rows is copied meanwhile (docs/lab/h200_experts.md, "Rows by index").
 template <Config kCfg>
 DUALGEMM_DEVICE uint32_t find_row_tiles(const Params& params, SharedStorage<kCfg>& smem) {
   ptx::griddepcontrol_wait();

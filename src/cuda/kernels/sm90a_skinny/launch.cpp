@@ -60,7 +60,7 @@ Params params_of(const core::ResolvedProblem& given, const Buffers& buffers, con
   params.groups = group_tiles_of(p, buffers, table);
   params.group_rows = group_rows_of(p, buffers, config.tile_m);
   params.row_index = row_index_of(p, buffers);
-  params.keeps_index = params.row_index.of_a != nullptr && p.m <= kKeptRows;
+  params.keeps_index = params.row_index.of_a != nullptr && p.m <= kept_rows(config);
   return params;
 }
 

@@ -55,7 +55,7 @@ struct Params {
   GroupTiles groups;
   GroupRows group_rows;  // then
   RowIndex row_index;    // in instances for groups
-  bool keeps_index;      // there is one, of at most kKeptRows rows
+  bool keeps_index;      // there is one, of at most kept_rows()
   hopper::Shifts shifts;
 };
 

@@ -2,7 +2,8 @@
 // them by the warps that finish tiles. Part of dual_gemm.cuh.
 //
 // While each of 16 warps looked up every tile for itself, twice, for its weights and for its row of
-// A, that was about 100 of its 770 instructions a tile at K = 2048, and 3 to 7 % of the time.
+// A, that was about 100 of its 730 instructions a tile at K = 2048, and 6 % of Qwen3-30B-A3B's
+// time (docs/lab/sm90a_skinny.md, "Groups of experts").
 #pragma once
 
 #include "cuda/kernels/sm90a_skinny/multiply.cuh"
@@ -15,6 +16,7 @@ template <Config kCfg>
 DUALGEMM_DEVICE void plan_tiles(const Params& params, SharedStorage<kCfg>& smem,
                                 const Tiles<kCfg>& tiles, uint32_t finisher, uint32_t first) {
   constexpr uint32_t kShare = kPlanned / Budget<kCfg>::kFinishers;
+  static_assert(kShare * Budget<kCfg>::kFinishers == kPlanned && Budget<kCfg>::kGroups == 1);
   const uint32_t lane = threadIdx.x % 32, row = lane % kGroupRows;
 #pragma unroll 1
   for (uint32_t i = lane / kGroupRows; i < kShare; i += 32 / kGroupRows) {
@@ -31,16 +33,16 @@ DUALGEMM_DEVICE void plan_tiles(const Params& params, SharedStorage<kCfg>& smem,
   __syncwarp();
 }
 
-// When a finishing warp comes to tile number `order`: with the first of those that are planned the
-// ones after them, in the place of those before. Warps that multiply need nothing of these any
-// more: they have left the sums of the tile before this one. They see the plan when this tile's
-// place for sums is free again, kTilesInFlight tiles on, and by then ask for weights up to kSlots
-// tiles ahead, and look one further. The first plan is not made before the loop over tiles: as a
-// branch before the warps' rings are set up it takes these out of uniform registers.
+// For a finishing warp that comes to tile number `order` of the CTA. If that is the first of
+// kPlanned, it plans the next kPlanned, in the places of the last. Warps that multiply need these
+// no more: they have left the sums of the tile before this one. They see the new plan when this
+// tile's place for sums is free again, kTilesInFlight tiles on; a tile later they read it for
+// weights at most kSlots tiles ahead. The first plan is not made before the loop over tiles: a
+// branch before the warps' rings are set up takes these out of uniform registers.
 template <Config kCfg>
 DUALGEMM_DEVICE void plan_ahead(const Params& params, SharedStorage<kCfg>& smem,
                                 const Tiles<kCfg>& tiles, uint32_t finisher, uint32_t order) {
-  static_assert(Budget<kCfg>::kTilesInFlight + Budget<kCfg>::kSlots + 1 < kPlanned);
+  static_assert(kCfg.many && Budget<kCfg>::kTilesInFlight + 1 + Budget<kCfg>::kSlots < kPlanned);
   if (order % kPlanned != 0) return;
 #pragma unroll 1
   for (uint32_t first = order == 0 ? 0 : order + kPlanned; first <= order + kPlanned;
