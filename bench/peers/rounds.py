@@ -113,7 +113,8 @@ class Gpu:
             import pynvml
 
             pynvml.nvmlInit()
-            self.nvml, self.handle = pynvml, pynvml.nvmlDeviceGetHandleByIndex(0)
+            # By its name: CUDA's device 0 need not be the driver's.
+            self.nvml, self.handle = pynvml, pynvml.nvmlDeviceGetHandleByUUID(f"GPU-{properties.uuid}")
             driver = pynvml.nvmlSystemGetDriverVersion()
             self.facts["driver"] = driver.decode() if isinstance(driver, bytes) else driver
             self.facts["max_sm_clock_mhz"] = pynvml.nvmlDeviceGetMaxClockInfo(self.handle, pynvml.NVML_CLOCK_SM)
