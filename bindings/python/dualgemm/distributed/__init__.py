@@ -5,7 +5,7 @@ into dualgemm.glu() and dualgemm.linear() as other tensors do. GatedMLPParallel:
 GatedExpertsParallel: a mixture whose experts are spread over the processes. dispatch() and combine(): the exchange of its rows
 alone, in NVFP4 on the wire.
 
-Tested with gloo on CPUs; over NCCL on two, three and four GPUs by scripts/multi_gpu_check (docs/performance/h200_distributed.md).
+Tested with gloo on CPUs; over NCCL on two, three and four GPUs by scripts/multi_gpu_check (docs/performance/h200_distributed_four.md).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ LIMIT_BYTES = 8 << 20
 """Larger summands go through NCCL. docs/performance/h200_distributed.md has the times of both."""
 ONE_SHOT_BYTES = 1536 << 10
 """What a process reads from the others: up to here each sums everything itself, above its part alone (two-shot). On two and on four
-H200 the first is quicker up to 1 MiB and 512 KiB of summands (docs/performance/h200_distributed.md)."""
+H200 the first is quicker up to 1 MiB and 512 KiB of summands (docs/performance/h200_distributed_four.md)."""
 _DTYPES = (torch.bfloat16, torch.float32)  # of torch's kernels
 _WORLDS = (2, 4, 8)  # that torch's kernels are compiled for; others raise "Not implemented for world_size=3"
 _SWITCH = "DUALGEMM_SYMMETRIC_MEMORY"
