@@ -295,7 +295,8 @@ class PackedWarp {
         ring_(params, smem, min(warp, Budget<kCfg>::kMultipliers - 1), range_, tiles) {}
 
   // Prepared weights are complete before any call can use them (packed_weights.hpp), whatever the
-  // grid before this one does: half of the first chunks are asked for at once, before all else.
+  // grid before this one does: half of the first chunks are asked for at once, before all else. A
+  // warp with fewer chunks of a tile than that waits for the plan of the next tile.
   DUALGEMM_DEVICE void begin_early(const Params& params) {
     if (plans_tiles(kCfg) && range_.count == 0) return;
     ring_.fill(params, 0, 1);
