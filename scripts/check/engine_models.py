@@ -14,7 +14,6 @@ GPT_OSS = dict(architectures=["GptOssForCausalLM"], model_type="gpt_oss", hidden
 GPT_OSS |= dict(num_attention_heads=64, num_key_value_heads=8, head_dim=64, num_local_experts=32, num_experts_per_tok=4)
 GPT_OSS |= dict(sliding_window=128, swiglu_limit=7.0, attention_bias=True)
 MODELS = {"llama_8b": LLAMA, "qwen3_30b_a3b": QWEN, "gpt_oss_20b": GPT_OSS}
-MIXTURES = {"qwen3_30b_a3b", "gpt_oss_20b"}
 COMMON = dict(vocab_size=VOCABULARY, max_position_embeddings=16384, rms_norm_eps=1e-6, rope_theta=10000.0)
 COMMON |= dict(hidden_act="silu", tie_word_embeddings=False, torch_dtype="bfloat16", attention_bias=False)
 FORMAT = {"num_bits": 4, "type": "float", "strategy": "tensor_group", "group_size": 16, "symmetric": True, "dynamic": False}

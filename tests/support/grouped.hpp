@@ -162,4 +162,17 @@ inline void expect_cut(Problem p, const SimulateCase& simulate, Rng& rng) {
   }
 }
 
+// An index of at least 71 rows, some of them outside of A: the same as with A's last row there.
+inline void expect_index_cut(RandomCase& data, const SimulateCase& simulate) {
+  const auto a_rows = static_cast<int32_t>(data.problem.a_rows);
+  std::vector<int32_t> odd = data.a_row_index, cut;
+  odd[0] = -1, odd[69] = INT32_MIN, odd[70] = INT32_MAX, odd.back() = a_rows;
+  for (const int32_t row : odd) cut.push_back(row >= 0 && row < a_rows ? row : a_rows - 1);
+  data.a_row_index = odd;
+  ASSERT_TRUE(simulate(data));
+  data.a_row_index = cut;
+  EXPECT_TRUE(within_bound(data.problem, data.buffers(), reference::Accumulation::kAnyOrder));
+  EXPECT_TRUE(others_are_poison(data));
+}
+
 }  // namespace dualgemm::test

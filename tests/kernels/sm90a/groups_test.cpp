@@ -192,17 +192,10 @@ TEST(Sm90aGroups, IndexBeyondAIsCut) {
                 .a_rows = a_rows};
       p.batch_invariant = a_rows == 1;
       RandomCase data(p, rng, Values::kRandom, {0, 70, 70, 140}, {});
-      std::vector<int32_t> odd = data.a_row_index, cut;
-      odd[0] = -1, odd[69] = std::numeric_limits<int32_t>::min();
-      odd[70] = std::numeric_limits<int32_t>::max(), odd[149] = static_cast<int32_t>(a_rows);
-      for (const int32_t row : odd)
-        cut.push_back(row >= 0 && row < a_rows ? row : static_cast<int32_t>(a_rows - 1));
-      data.a_row_index = odd;
-      SimulatedRun run = run_of(shape, 3, a_rows == 1);
-      ASSERT_TRUE(simulate(data, run));
-      data.a_row_index = cut;
-      EXPECT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kAnyOrder));
-      EXPECT_TRUE(others_are_poison(data));
+      expect_index_cut(data, [&](RandomCase& one) {
+        SimulatedRun run = run_of(shape, 3, a_rows == 1);
+        return simulate(one, run);
+      });
     }
   }
 }

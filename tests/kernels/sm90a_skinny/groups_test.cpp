@@ -1,7 +1,5 @@
 // Groups of experts through the kernel for few rows: support/grouped.hpp. Experts with
 // more rows than a tile has get more tiles.
-#include <limits>
-
 #include "kernels/sm90a_skinny/simulated_run.hpp"
 #include "reference/dual_gemm.hpp"
 #include "support/grouped.hpp"
@@ -47,7 +45,6 @@ TEST(Sm90aSkinnyGroups, RowsByIndex) {
 // is cut to the last one. Experts' tiles are found by the CTA, or stand in a table. Rows enough
 // beyond what is kept would run into barriers.
 TEST(Sm90aSkinnyGroups, IndexThatACtaKeepsOrReads) {
-  constexpr int64_t kARows = 37;
   Rng rng;
   int next = 0;
   for (const bool prepared : {false, true}) {
@@ -59,19 +56,12 @@ TEST(Sm90aSkinnyGroups, IndexThatACtaKeepsOrReads) {
         if (prepared && l > 100) continue;  // as many weights as that take long to pack
         Problem p{.m = m, .n = 24, .k = 128, .l = l, .grouping = Grouping::kContiguous};
         p.a.type = kTypes[static_cast<size_t>(++next % 3)];
-        p.a_rows = kARows;
+        p.a_rows = 37;
         SCOPED_TRACE(::testing::Message() << "m " << m << " l " << l << " prepared " << prepared);
         RandomCase data(p, rng, Values::kRandom);
-        std::vector<int32_t> odd = data.a_row_index, cut;
-        odd[0] = -1, odd[69] = std::numeric_limits<int32_t>::min();
-        odd[70] = std::numeric_limits<int32_t>::max(), odd.back() = kARows;
-        for (const int32_t row : odd)
-          cut.push_back(row >= 0 && row < kARows ? row : static_cast<int32_t>(kARows - 1));
-        data.a_row_index = odd;
-        ASSERT_TRUE(simulate(data, {.cols = 16, .max_ctas = 3, .prepared = prepared}));
-        data.a_row_index = cut;
-        EXPECT_TRUE(within_bound(p, data.buffers(), reference::Accumulation::kAnyOrder));
-        EXPECT_TRUE(others_are_poison(data));
+        expect_index_cut(data, [&](RandomCase& one) {
+          return simulate(one, {.cols = 16, .max_ctas = 3, .prepared = prepared});
+        });
       }
     }
   }
@@ -154,6 +144,20 @@ TEST(Sm90aSkinnyGroups, WhatCannotBeIsCut) {
   }
 }
 
+// The oracle's sums of an exact problem, in every schedule.
+void expect_oracles_bits(RandomCase& data, SimulatedRun run) {
+  data.poison_d();
+  ASSERT_TRUE(reference::dual_gemm(data.problem, data.buffers()).ok());
+  const std::vector<uint8_t> sums(data.d.data.begin(), data.d.data.end());
+  for (const ptxsim::Schedule schedule :
+       {ptxsim::Schedule::kEager, ptxsim::Schedule::kLazy, ptxsim::Schedule::kRandom}) {
+    run.options.schedule = schedule;
+    data.poison_d();
+    ASSERT_TRUE(simulate(data, run));
+    EXPECT_TRUE(std::equal(sums.begin(), sums.end(), data.d.data.begin()));
+  }
+}
+
 // CTAs with more tiles than are planned at a time, several times over; warps with no chunk of a
 // tile, and with as many as their rings have, and more.
 TEST(Sm90aSkinnyGroups, PlansOfManyTiles) {
@@ -168,24 +172,14 @@ TEST(Sm90aSkinnyGroups, PlansOfManyTiles) {
     p.act.kind = ActivationKind::kIdentity;
     if (p.a.type == DataType::kE2M1) p = swizzled(p);
     RandomCase data(p, rng, Values::kExact);
-    ASSERT_TRUE(reference::dual_gemm(data.problem, data.buffers()).ok());
-    const std::vector<uint8_t> sums(data.d.data.begin(), data.d.data.end());
     for (const int64_t cols : {16, 32}) {
-      for (const ptxsim::Schedule schedule :
-           {ptxsim::Schedule::kEager, ptxsim::Schedule::kLazy, ptxsim::Schedule::kRandom}) {
-        data.poison_d();
-        ASSERT_TRUE(simulate(data, {.options = {.schedule = schedule},
-                                    .cols = cols,
-                                    .max_ctas = 1 + next % 2,
-                                    .prepared = true}));
-        EXPECT_TRUE(std::equal(sums.begin(), sums.end(), data.d.data.begin())) << k << " " << cols;
-      }
+      SCOPED_TRACE(::testing::Message() << "k " << k << " cols " << cols);
+      expect_oracles_bits(data, {.cols = cols, .max_ctas = 1 + next % 2, .prepared = true});
     }
     ++next;
   }
 }
 
-// Exact, and the same in every schedule.
 TEST(Sm90aSkinnyGroups, SumsAreTheOraclesBitForBit) {
   Rng rng;
   for (const Grouping grouping : {Grouping::kContiguous, Grouping::kMasked}) {
@@ -193,15 +187,9 @@ TEST(Sm90aSkinnyGroups, SumsAreTheOraclesBitForBit) {
     p.grouping = grouping;
     p.act.kind = ActivationKind::kIdentity;
     RandomCase data(swizzled(p), rng, Values::kExact);
-    ASSERT_TRUE(reference::dual_gemm(data.problem, data.buffers()).ok());
-    const std::vector<uint8_t> sums(data.d.data.begin(), data.d.data.end());
     for (const bool prepared : {false, true}) {
-      for (const ptxsim::Schedule schedule :
-           {ptxsim::Schedule::kEager, ptxsim::Schedule::kLazy, ptxsim::Schedule::kRandom}) {
-        data.poison_d();
-        ASSERT_TRUE(simulate(data, {.options = {.schedule = schedule}, .prepared = prepared}));
-        EXPECT_TRUE(std::equal(sums.begin(), sums.end(), data.d.data.begin())) << prepared;
-      }
+      SCOPED_TRACE(prepared);
+      expect_oracles_bits(data, {.prepared = prepared});
     }
   }
 }
